@@ -3,12 +3,13 @@
 use std::error::Error;
 
 use lambda_runtime::{Diagnostic, LambdaEvent};
+use observe::{Deadline, SweepOrder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::custom_resource::{self, CloudFormation};
 use aws::ecs::{ApiCall, parse_api_call_event};
-use controller::{Controller, Deadline, SweepOrder};
+use controller::Controller;
 use lambda::{diagnostic, remaining};
 use mesh::names::{InvalidField, shortened};
 use report::{ReconcileOrder, SweepOutcome};

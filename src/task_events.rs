@@ -2,10 +2,11 @@
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use lambda_runtime::{Diagnostic, LambdaEvent};
+use observe::Deadline;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use controller::{Controller, Deadline, Delivery};
+use controller::{Controller, Delivery};
 use lambda::{diagnostic, remaining};
 
 /// Handles an SQS batch, with partial failures, or one `EventBridge` event.

@@ -19,10 +19,11 @@ use consul::{
     Server, ServerSource, TlsSettings,
 };
 use controller::{
-    Controller, Edges, SystemClock, SystemEntropy,
+    Controller, Edges, SystemEntropy, Writes,
     settings::{CredentialSetting, Settings},
 };
 use mesh::names::InvalidField;
+use observe::{Reads, SystemClock};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -99,16 +100,19 @@ impl Clients {
         let servers = servers(&settings.consul_addresses, ecs.clone());
         let consul = HttpConsul::new(servers, &tls, credential, retry_policy)?;
         let consul = Arc::new(if settings.scope.mode.acts() { consul } else { consul.accepting_hidden_secrets() });
-        let edges = Edges {
-            bootstrap: consul.clone(),
+        let reads = Reads {
             consul: consul.clone(),
             ecs: ecs.clone(),
             ec2: Arc::new(AwsEc2::new(aws)),
             iam: Arc::new(AwsIam::new(aws)),
-            secrets,
+            secrets: secrets.clone(),
+            clock: Arc::new(SystemClock),
+        };
+        let edges = Edges {
+            reads,
+            writes: Writes { consul: consul.clone(), secrets },
             events: Arc::new(DefaultBus::new(aws)),
             queue: Arc::new(SqsQueue::new(aws, settings.queue_url.clone())),
-            clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
         };
         Ok(Self { edges, consul, ecs })

@@ -3,8 +3,8 @@
 use std::{fmt::Display, str::FromStr, time::Duration};
 
 use consul::ConsulAddresses;
-use controller::bootstrap::IamRolePath;
 use jiff::Timestamp;
+use mesh::scope::IamRolePath;
 use mesh::{
     arn::{ClusterArn, Family, TaskArn, TaskDefinitionArn, TaskId},
     mark::TokenDescription,

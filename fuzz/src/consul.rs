@@ -10,8 +10,8 @@ use std::{
 
 use async_trait::async_trait;
 use consul::{
-    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, ConsulUrls, CredentialError, CredentialSource, HttpConsul,
-    Kind, Object, Permissions, RetryPolicy, TlsSettings,
+    AgentReads, AgentWrites, CatalogReads, ConsulError, ConsulUrls, CredentialError, CredentialSource, HttpConsul,
+    Kind, Object, ObjectReads, Permissions, RetryPolicy, TlsSettings, TokenReads, TokenWrites,
 };
 use controller::bootstrap::client_agent_policy;
 use mesh::{

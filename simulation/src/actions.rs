@@ -1,6 +1,7 @@
 //! The actions of a schedule: calls are served, environments start, are killed, and their clocks jump.
 
-use controller::{Delivery, SweepOrder};
+use controller::Delivery;
+use observe::SweepOrder;
 
 use super::{
     calls::{CallOutcome, Fault, Service},

@@ -3,7 +3,10 @@
 use std::sync::MutexGuard;
 
 use async_trait::async_trait;
-use consul::{Acl, Agents, Catalog, ConsulError, NewToken, Object, Refusal, Token, TokenFilter, TokenSearch, classify};
+use consul::{
+    AgentReads, AgentWrites, CatalogReads, CatalogWrites, ConsulError, NewToken, Object, Refusal, Token, TokenFilter,
+    TokenReads, TokenSearch, TokenWrites, classify,
+};
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, HealthCheck, Member, ServiceInstance},
@@ -94,12 +97,31 @@ fn no_answer() -> ConsulError {
 }
 
 #[async_trait]
-impl Acl for ConsulEdge {
+impl TokenReads for ConsulEdge {
     async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError> {
         let tenancy = tenancy.clone();
         found(self.call(|| format!("GET token {accessor}"), move |world| world.token(&tenancy, accessor)).await)
     }
 
+    async fn tokens_with(
+        &self,
+        tenancy: &Tenancy,
+        search: TokenSearch<'_>,
+        keep: &TokenFilter<'_>,
+    ) -> Result<Option<Vec<ListedToken>>, ConsulError> {
+        let tenancy = tenancy.clone();
+        let service = search.service.filter(|_| self.dialect.filters_tokens_by_service()).cloned();
+        let label = || format!("GET tokens of {service:?}");
+        let asked = service.clone();
+        let mut all = self.call(label, move |world| Ok(world.listed_tokens(&tenancy, asked.as_ref()))).await?;
+        let has_text = |token: &ListedToken| search.texts.iter().any(|text| token.description.as_str().contains(text));
+        all.retain(|token| (search.texts.is_empty() || has_text(token)) && keep(token));
+        Ok(Some(all))
+    }
+}
+
+#[async_trait]
+impl TokenWrites for ConsulEdge {
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
         let asked = new.clone();
         let label = || format!("PUT token {}: the check", new.pair.accessor);
@@ -127,22 +149,6 @@ impl Acl for ConsulEdge {
         found(self.call_refused_by(refused_by, label, move |world| world.delete_token(accessor)).await).map(drop)
     }
 
-    async fn tokens_with(
-        &self,
-        tenancy: &Tenancy,
-        search: TokenSearch<'_>,
-        keep: &TokenFilter<'_>,
-    ) -> Result<Option<Vec<ListedToken>>, ConsulError> {
-        let tenancy = tenancy.clone();
-        let service = search.service.filter(|_| self.dialect.filters_tokens_by_service()).cloned();
-        let label = || format!("GET tokens of {service:?}");
-        let asked = service.clone();
-        let mut all = self.call(label, move |world| Ok(world.listed_tokens(&tenancy, asked.as_ref()))).await?;
-        let has_text = |token: &ListedToken| search.texts.iter().any(|text| token.description.as_str().contains(text));
-        all.retain(|token| (search.texts.is_empty() || has_text(token)) && keep(token));
-        Ok(Some(all))
-    }
-
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {
         let name = policy.name.clone();
         match self.call(|| "PUT client policy".to_owned(), move |world| world.create_policy(&name)).await {
@@ -162,7 +168,7 @@ impl Acl for ConsulEdge {
 }
 
 #[async_trait]
-impl Catalog for ConsulEdge {
+impl CatalogReads for ConsulEdge {
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
         self.call(|| "GET partitions".to_owned(), |world| world.partitions()).await
     }
@@ -220,7 +226,10 @@ impl Catalog for ConsulEdge {
         let (node, asked) = (cluster.to_string(), tasks.to_vec());
         self.call(|| "GET checks".to_owned(), move |world| Ok(world.checks_of(&node, &asked))).await
     }
+}
 
+#[async_trait]
+impl CatalogWrites for ConsulEdge {
     async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {
         let asked = instances.to_vec();
         let label = || format!("PUT txn: delete {:?}", instances.iter().map(|i| &i.id).collect::<Vec<_>>());
@@ -276,11 +285,14 @@ impl Catalog for ConsulEdge {
 }
 
 #[async_trait]
-impl Agents for ConsulEdge {
+impl AgentReads for ConsulEdge {
     async fn members(&self, _: &Tenancy) -> Result<Vec<Member>, ConsulError> {
         self.call(|| "GET members".to_owned(), |world| Ok(world.members())).await
     }
+}
 
+#[async_trait]
+impl AgentWrites for ConsulEdge {
     async fn force_leave(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
         let asked = node.to_owned();
         match self.call(|| format!("PUT force-leave {node}"), move |world| world.force_leave(&asked)).await {

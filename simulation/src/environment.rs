@@ -14,8 +14,9 @@ use std::{
 
 use async_trait::async_trait;
 use aws::events::{EventPublisher, EventsError};
-use controller::{BatchReport, CleanupReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, SweepOrder};
+use controller::{BatchReport, CleanupReport, Controller, Delivery, Edges, Entropy, Writes};
 use jiff::Timestamp;
+use observe::{Clock, Deadline, Reads, SweepOrder};
 use report::{Event, SweepReport};
 use secrecy::SecretString;
 use uuid::Uuid;
@@ -112,16 +113,20 @@ pub(crate) fn edges(shared: &Arc<Shared>, number: usize) -> Edges {
     let connection = Connection { shared: Arc::clone(shared), environment: number };
     let dialect = shared.world.lock().unwrap().scenario.dialect;
     let consul = Arc::new(ConsulEdge { connection: connection.clone(), dialect });
-    Edges {
-        bootstrap: Arc::clone(&consul) as _,
-        consul,
+    let secrets = Arc::new(SecretsEdge(connection.clone()));
+    let reads = Reads {
+        consul: Arc::clone(&consul) as _,
         ecs: Arc::new(EcsEdge { connection: connection.clone(), definitions: Mutex::new(BTreeMap::new()) }),
         ec2: Arc::new(Ec2Edge(connection.clone())),
         iam: Arc::new(IamEdge(connection.clone())),
-        events: Arc::new(SimulatedBus(connection.clone())),
-        secrets: Arc::new(SecretsEdge(connection.clone())),
-        queue: Arc::new(QueueEdge(connection.clone())),
+        secrets: Arc::clone(&secrets) as _,
         clock: Arc::new(SimulatedClock(connection.clone())),
+    };
+    Edges {
+        reads,
+        writes: Writes { consul, secrets },
+        events: Arc::new(SimulatedBus(connection.clone())),
+        queue: Arc::new(QueueEdge(connection.clone())),
         entropy: Arc::new(SimulatedEntropy(connection)),
     }
 }

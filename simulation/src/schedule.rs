@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use controller::SweepOrder;
+use observe::SweepOrder;
 use report::{Problem, SweepOutcome, SweepReport};
 
 use mesh::settings::RepairMode;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use aws::secrets::{SecretStore, SecretsError};
+use aws::secrets::{SecretReads, SecretWrites, SecretsError};
 use mesh::secret::{SecretState, StoredSecret};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
@@ -184,11 +184,14 @@ impl SecretsEdge {
 }
 
 #[async_trait]
-impl SecretStore for SecretsEdge {
+impl SecretReads for SecretsEdge {
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError> {
         self.value(name).await
     }
+}
 
+#[async_trait]
+impl SecretWrites for SecretsEdge {
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError> {
         let nonce = {
             let mut world = self.0.shared.world.lock().unwrap();

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use controller::{Scope, settings::Settings};
+use controller::settings::Settings;
 use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{
-    arn::ClusterArn, definition::MeshService, names::ServiceName, settings::TokenMode, tenancy::Tenancy,
+    arn::ClusterArn, definition::MeshService, names::ServiceName, scope::Scope, settings::TokenMode, tenancy::Tenancy,
     token::TokenHolder,
 };
 

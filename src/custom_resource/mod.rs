@@ -11,6 +11,7 @@ mod phase;
 
 use std::{error::Error, time::Duration};
 
+use observe::{Deadline, SweepOrder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -20,7 +21,7 @@ pub use self::{
     cloud_formation::{AwsCloudFormation, CloudFormation, DeliveryError},
     phase::PROOF,
 };
-use controller::{Controller, Deadline, PreflightError, SweepOrder, settings::read_rate};
+use controller::{Controller, PreflightError, settings::read_rate};
 use report::{Problem, SweepOutcome};
 
 /// The physical ID of a created resource. `CloudFormation` makes up another ID for a creation whose answer it does not get.

@@ -14,10 +14,11 @@ use std::{
 };
 
 use consul::RetryPolicy;
-use controller::{BatchReport, Clock, Controller, Deadline, Delivery, Edges, SweepOrder, settings::Settings};
+use controller::{BatchReport, Controller, Delivery, Edges, settings::Settings};
 use ecs_mesh_controller::wiring;
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::TIME_BOUNDS;
+use observe::{Clock, Deadline, Reads, SweepOrder};
 use report::SweepOutcome;
 use test_harness::fleet::Fleet;
 
@@ -70,7 +71,8 @@ impl LocalController {
         let edges =
             wiring::Clients::new(&settings, &world.aws.sdk(), RetryPolicy::for_events()).await.expect("clients").edges;
         let clock_offset = Arc::new(AtomicI64::new(0));
-        let edges = Edges { clock: Arc::new(OffsetClock(Arc::clone(&clock_offset))), ..edges };
+        let edges =
+            Edges { reads: Reads { clock: Arc::new(OffsetClock(Arc::clone(&clock_offset))), ..edges.reads }, ..edges };
         Self { controller: Controller::new(settings.scope, edges), clock_offset }
     }
 

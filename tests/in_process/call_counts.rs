@@ -3,10 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::{environment::Environment, sweep::swept, time::Fixed};
-use controller::{Edges, SweepOrder};
+use crate::{
+    environment::{Environment, at},
+    sweep::swept,
+    time::Fixed,
+};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, idle_check};
+use observe::SweepOrder;
 use serde_json::json;
 use test_harness::{
     ecs_agent::{DataplaneService, Release},
@@ -269,7 +273,7 @@ async fn many_stops_share_one_idle_check() {
 async fn hours_later(world: &World<'_>, hours: i64) -> Environment {
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
     let clock = Arc::new(Fixed(Timestamp::now() + SignedDuration::from_hours(hours)));
-    Environment::with(world, consul, &[("REVOCATION_GRACE_SECONDS", "0")], |edges| Edges { clock, ..edges }).await
+    Environment::with(world, consul, &[("REVOCATION_GRACE_SECONDS", "0")], |edges| at(clock, edges)).await
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use aws::secrets::SecretsError;
 use controller::ControllerError;
 use futures::future::join_all;
 use local_stack::{wait::eventually, world::World};
+use observe::CallError;
 use serde_json::Value;
 use test_harness::{
     fleet::Fleet,
@@ -26,7 +27,9 @@ async fn handled(environment: &Environment, event: &Value) {
         match report.failures.first() {
             None => Ok(()),
             Some(failure) => match &*failure.error {
-                changed @ ControllerError::Secrets(SecretsError::Changed { .. }) => Err(changed.to_string()),
+                changed @ ControllerError::Call(CallError::Secrets(SecretsError::Changed { .. })) => {
+                    Err(changed.to_string())
+                }
                 error => panic!("{error}"),
             },
         }

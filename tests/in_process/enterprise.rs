@@ -10,8 +10,8 @@ use crate::{
     sweep::second_look,
     time::{LONG, without_pauses},
 };
-use controller::{Deadline, SweepOrder};
 use local_stack::world::{World, task_id};
+use observe::{Deadline, SweepOrder};
 use percent_encoding::percent_decode_str;
 use report::SweepOutcome;
 use serde_json::{Value, json};

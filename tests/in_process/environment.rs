@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use aws_config::{BehaviorVersion, Region, SdkConfig, timeout::TimeoutConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use consul::{CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
-use controller::{BatchReport, Controller, Deadline, Delivery, Edges, settings::Settings};
+use controller::{BatchReport, Controller, Delivery, Edges, Writes, settings::Settings};
 use ecs_mesh_controller::wiring;
 use jiff::Timestamp;
+use observe::{Clock, Deadline, Reads};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
@@ -48,7 +49,17 @@ pub(crate) async fn edges_without_time_limits(settings: &Settings, token: &str, 
     let token = Arc::new(Token(token.to_owned()));
     let consul =
         Arc::new(HttpConsul::new(servers, &TlsSettings::default(), token, without_time_limits()).expect("a client"));
-    Edges { bootstrap: consul.clone(), consul, clock: Arc::new(Fixed(Timestamp::now())), ..edges }
+    at(Arc::new(Fixed(Timestamp::now())), through(consul, edges))
+}
+
+/// The edges with another clock.
+pub(crate) fn at(clock: Arc<dyn Clock>, edges: Edges) -> Edges {
+    Edges { reads: Reads { clock, ..edges.reads }, ..edges }
+}
+
+/// The edges with another client of Consul.
+pub(crate) fn through(consul: Arc<HttpConsul>, edges: Edges) -> Edges {
+    Edges { reads: Reads { consul: consul.clone(), ..edges.reads }, writes: Writes { consul, ..edges.writes }, ..edges }
 }
 
 /// The configuration of AWS clients with this endpoint, without timeouts.

@@ -1,7 +1,7 @@
 //! Which secret a service's token is written into: one with the service's name, whatever a task's tags and family say.
 
-use controller::SweepOrder;
 use local_stack::world::{Definition, World, mesh_tags};
+use observe::SweepOrder;
 use report::SweepOutcome;
 use serde_json::{Value, json};
 

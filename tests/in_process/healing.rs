@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use controller::{Deadline, SweepOrder};
 use local_stack::{wait::eventually, world::World};
+use observe::{Deadline, SweepOrder};
 use report::SweepReport;
 use serde_json::{Value, json};
 use test_harness::ecs_agent::{DataplaneTask, Release, SYNCED, catalog, deregister};

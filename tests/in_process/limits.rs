@@ -6,8 +6,9 @@ use crate::{
     environment::Environment,
     time::{LONG, over_when},
 };
-use controller::{ControllerError, Deadline, Edges, Entropy, SystemEntropy};
+use controller::{ControllerError, Edges, Entropy, SystemEntropy};
 use local_stack::world::World;
+use observe::{CallError, Deadline};
 use report::ErrorLabel;
 use secrecy::SecretString;
 use serde_json::json;
@@ -36,7 +37,7 @@ async fn a_deadline_hands_back_only_unfinished_messages() {
     assert_eq!(overrun.as_secs(), 0, "it took {overrun:?} after the deadline");
     let failed: Vec<&str> = report.failures.iter().map(|failure| failure.id.as_str()).collect();
     assert_eq!(failed, ["0"]);
-    assert!(matches!(*report.failures[0].error, ControllerError::OutOfTime), "{report:?}");
+    assert!(matches!(*report.failures[0].error, ControllerError::Call(CallError::OutOfTime(_))), "{report:?}");
 }
 
 #[tokio::test]

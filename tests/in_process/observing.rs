@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use consul::{ConsulUrls, HttpConsul, TlsSettings};
-use controller::{Deadline, Edges, SweepOrder};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::{
     consul::Consul,
     world::{World, idle_check, observing_policy, task_id},
 };
+use observe::{Deadline, SweepOrder};
 use serde_json::Value;
 use test_harness::{
     jwt::JwtAuthMethod,
@@ -17,7 +17,7 @@ use test_harness::{
 
 use crate::{
     bootstrap,
-    environment::{self, Environment, Token, without_time_limits},
+    environment::{self, Environment, Token, at, through, without_time_limits},
     time::{Fixed, LONG},
 };
 
@@ -34,7 +34,7 @@ async fn observing(world: &World<'_>, later: SignedDuration) -> Environment {
     let client = Arc::new(client.accepting_hidden_secrets());
     let aws = environment::aws(|_, _| Answer::Forward).await;
     let clock = Arc::new(Fixed(Timestamp::now() + later));
-    let edges = |edges| Edges { bootstrap: client.clone(), consul: client, clock, ..edges };
+    let edges = |edges| at(clock, through(client, edges));
     let settings = [AT_ONCE.as_slice(), &[("MODE", "observe")]].concat();
     Environment::between(world, consul, aws, &settings, edges).await
 }

@@ -1,7 +1,7 @@
 //! Which tokens a batch of stopped tasks lists: those with the identity of their service, if every login has it, or all.
 
-use controller::SweepOrder;
 use local_stack::world::{World, mesh_tags, task_id};
+use observe::SweepOrder;
 use serde_json::{Value, json};
 use test_harness::{
     jwt::JwtAuthMethod,

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use crate::{
-    environment::{Environment, refusal},
+    environment::{Environment, at, refusal},
     time::Fixed,
 };
-use controller::{BatchReport, ControllerError, Edges, SweepOrder};
+use controller::{BatchReport, ControllerError};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::{
     consul::Token,
     world::{Definition, Pair, World, idle_check},
 };
+use observe::{CallError, SweepOrder};
 use serde_json::{Value, json};
 use test_harness::{
     proxy::{Dialect, Fault, FaultKind, FaultPoint, Proxy},
@@ -39,7 +40,7 @@ async fn later_with(
 
 async fn later_between(world: &World<'_>, later: SignedDuration, aws: Recorder) -> Environment {
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-    let clock = |edges| Edges { clock: Arc::new(Fixed(Timestamp::now() + later)), ..edges };
+    let clock = |edges| at(Arc::new(Fixed(Timestamp::now() + later)), edges);
     Environment::between(world, consul, aws, &[("REVOCATION_GRACE_SECONDS", "0")], clock).await
 }
 
@@ -189,7 +190,7 @@ async fn an_older_current_version_is_reported() {
     let report = environment.handle(&[event]).await;
     // Then the message does not return, and the error says what to do
     let error = &report.faults[0].error;
-    assert!(report.failures.is_empty() && matches!(**error, ControllerError::Secrets(_)), "{error}");
+    assert!(report.failures.is_empty() && matches!(**error, ControllerError::Call(CallError::Secrets(_))), "{error}");
     assert!(error.to_string().contains("made it current again; give the secret a new value"), "{error}");
     assert_eq!(world.tokens_about(&world.service()).await.len(), before);
 }

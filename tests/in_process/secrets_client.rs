@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aws::secrets::{AwsSecrets, SecretStore, SecretsError};
+use aws::secrets::{AwsSecrets, SecretReads, SecretWrites, SecretsError};
 use mesh::{
     secret::{SecretState, StoredSecret},
     token::TokenPair,

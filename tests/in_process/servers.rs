@@ -4,7 +4,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use aws::ecs::{AwsEcs, EcsError};
-use consul::{Acl, ConsulError, HttpConsul, NoServers, RetryPolicy, Server, TlsSettings};
+use consul::{ConsulError, HttpConsul, NoServers, RetryPolicy, Server, TlsSettings, TokenReads};
 use controller::settings::Settings;
 use ecs_mesh_controller::wiring;
 use mesh::tenancy::Tenancy;
@@ -109,7 +109,7 @@ fn client(address: &str, ecs: &Recorder, tls: &TlsSettings, token: &str) -> Http
     HttpConsul::new(servers, tls, Arc::new(Token(token.to_owned())), quick_retries()).unwrap()
 }
 
-async fn ask(consul: &dyn Acl) -> Result<(), ConsulError> {
+async fn ask(consul: &dyn TokenReads) -> Result<(), ConsulError> {
     consul.tokens(&Tenancy::Community, &|_| true).await.map(drop)
 }
 
@@ -137,8 +137,8 @@ async fn the_function_finds_its_servers_in_ecs() {
     settings.consul_addresses = address.parse().unwrap();
     let edges = wiring::Clients::new(&settings, &sdk_at(&ecs.url), RetryPolicy::for_events()).await.unwrap().edges;
     assert_eq!(ecs.operations(), Vec::<String>::new(), "no discovery before the first request");
-    ask(&*edges.consul).await.unwrap();
-    ask(&*edges.consul).await.unwrap();
+    ask(&*edges.reads.consul).await.unwrap();
+    ask(&*edges.reads.consul).await.unwrap();
     assert_eq!(consul.requests().len(), 2);
     assert_eq!(ecs.operations(), ["DescribeTasks", "ListTasks"]);
 }

@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, time::Instant};
 
 use aws::sdk;
 use aws_config::timeout::TimeoutConfig;
-use controller::{Controller, Deadline, Delivery, settings::Settings};
+use controller::{Controller, Delivery, settings::Settings};
 use ecs_mesh_controller::wiring::{self, Clients};
 use local_stack::world::{World, task_id};
+use observe::Deadline;
 use serde_json::{Value, json};
 use test_harness::{
     jwt::JwtAuthMethod,

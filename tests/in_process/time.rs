@@ -2,9 +2,9 @@
 
 use std::{pin::Pin, time::Duration};
 
-use controller::Clock;
 use jiff::Timestamp;
 use local_stack::wait::eventually;
+use observe::Clock;
 use tokio::time::Instant;
 
 /// How long tests wait for an expected event: far longer than it takes on a slow machine.

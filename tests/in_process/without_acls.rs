@@ -1,7 +1,7 @@
 //! A Consul whose ACLs are off: services are cleared, and no token is asked for.
 
-use controller::{Deadline, SweepOrder};
 use local_stack::{consul::Consul, world::World};
+use observe::{Deadline, SweepOrder};
 use report::{ErrorLabel, SweepOutcome};
 use serde_json::json;
 use test_harness::{

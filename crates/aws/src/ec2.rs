@@ -25,7 +25,7 @@ const FILTER_LIMIT: usize = 200;
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An error of EC2.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum Ec2Error {
     /// EC2 refused the call.
     #[error(

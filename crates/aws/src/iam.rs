@@ -15,7 +15,7 @@ use mesh::{
 use crate::sdk::{Lazy, describe, lazy};
 
 /// An error of IAM.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum IamError {
     /// The call failed, after retries.
     #[error("role {role}: iam:GetRole failed: {reason}")]

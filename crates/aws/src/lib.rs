@@ -3,7 +3,7 @@
 //! and `chain` for the credentials of a person.
 //!
 //! ```text
-//!  TaskDefinitions  Tasks  Clusters  Inventory …  SecretStore   MessageSender …  EventPublisher  IamRoles  Logs   traits
+//!  TaskDefinitions  Tasks  Clusters  Inventory …  SecretReads  SecretWrites   MessageSender …  EventPublisher  IamRoles  Logs   traits
 //!        └────────────┴──┬────┴─────────┘              │             │               │           │       │
 //!                      AwsEcs                     AwsSecrets     SqsQueue       DefaultBus    AwsIam  AwsLogs
 //!                        └───────── clients of one SDK configuration (sdk) ──────────┴───────────┴───────┘

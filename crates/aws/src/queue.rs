@@ -26,7 +26,7 @@ const SHOWN: i32 = 10;
 const ERROR_ATTRIBUTES: [&str; 2] = ["ERROR_CODE", "ERROR_MESSAGE"];
 
 /// A call to SQS failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("SQS: {operation} failed: {reason}")]
 pub struct QueueError {
     pub operation: &'static str,

@@ -35,7 +35,7 @@ const OF_THE_SECRET: [&str; 6] = [
 const DENIALS_OF_THE_SECRET: [&str; 3] = ["KMS", "kms:", "resource-based policy"];
 
 /// An error of Secrets Manager. `name` names the secret.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum SecretsError {
     /// The call failed, after retries.
     #[error("secret {name}: Secrets Manager call failed: {reason}")]
@@ -79,15 +79,19 @@ pub enum SecretsError {
     NotOurs(#[from] InvalidField),
 }
 
-/// The operations on secrets that the controller uses.
+/// Reads secrets.
 #[async_trait]
-pub trait SecretStore: Send + Sync {
+pub trait SecretReads: Send + Sync {
     /// Reads the secret.
     ///
     /// # Errors
     /// [`SecretsError::MarkedForDeletion`] if a person has deleted it, and it can still be restored.
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError>;
+}
 
+/// Writes secrets.
+#[async_trait]
+pub trait SecretWrites: Send + Sync {
     /// Writes a state into the secret, which is created if it does not exist, and returns the new version ID. The write
     /// is a compare-and-swap on the version of `seen`: of several writers with the same version only one succeeds. Each
     /// write is unique, so that success proves that the secret had that version until then.
@@ -220,7 +224,7 @@ struct Value {
 }
 
 #[async_trait]
-impl SecretStore for AwsSecrets {
+impl SecretReads for AwsSecrets {
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError> {
         let Some(value) = self.value(name).await? else {
             return Ok(StoredSecret { state: SecretState::Missing, is_ours: false, version: None, written_at: None });
@@ -228,7 +232,10 @@ impl SecretStore for AwsSecrets {
         let (state, is_ours) = SecretState::parse(name, &value.text)?;
         Ok(StoredSecret { state, is_ours, version: value.version, written_at: value.written_at })
     }
+}
 
+#[async_trait]
+impl SecretWrites for AwsSecrets {
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError> {
         let value = state.render(Uuid::new_v4());
         self.write_value(name, seen, &value)

@@ -16,12 +16,13 @@ use aws::{
 };
 use clap::Args;
 use consul::{ConsulAddresses, HttpConsul};
-use diagnosis::{History, Reader, Scope, Tokens, Wanted, select_clusters};
+use diagnosis::{Tokens, unread};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn, cluster_selection::ClusterSelection, names::InvalidField, secret_name::SecretNamePrefix,
     tenancy::Tenancy,
 };
+use observe::{Deadline, History, Inspector, Wanted, select_clusters};
 
 use crate::{consul_variables::ConsulVariables, output::Progress, streams::Failure};
 
@@ -145,14 +146,27 @@ impl Clients {
         Ok(Installation { parameters, prefix, problem })
     }
 
-    pub(super) fn reader(&self, installation: &Installation) -> Reader<'_> {
-        let secret_prefix = installation.prefix.clone();
+    pub(super) fn inspector(&self, installation: &Installation) -> Inspector<'_> {
+        Inspector {
+            ecs: &self.ecs,
+            consul: &self.consul,
+            secret_prefix: installation.prefix.clone(),
+            default_tenancy: self.tenancy.clone(),
+            deadline: Deadline::after(LONGEST_READING),
+        }
+    }
+
+    /// Reads the tokens in Consul.
+    pub(super) async fn tokens(&self, inspector: &Inspector<'_>, installation: &Installation) -> ReadTokens {
+        let read = inspector.tokens().await.map_err(|error| unread(&error))?;
         let of_stack = installation.parameter("ConsulHttpAddr").and_then(|text| text.parse::<ConsulAddresses>().ok());
         let consul_hosts = of_stack.iter().flat_map(ConsulAddresses::hosts).chain(self.consul_hosts.clone()).collect();
-        let scope = Scope { secret_prefix, default_tenancy: self.tenancy.clone(), consul_hosts };
-        Reader::new(&self.ecs, &self.consul, scope)
+        Ok(read.map(|tokens| Tokens::of_consul(tokens, consul_hosts)))
     }
 }
+
+/// The longest that a command reads: a person ends it before.
+pub(super) const LONGEST_READING: Duration = Duration::from_hours(1);
 
 /// The tokens in Consul; `None` if ACLs are off. An error says why they could not be read.
 pub(super) type ReadTokens = Result<Option<Tokens>, String>;

@@ -1,8 +1,9 @@
 //! `ecs-mesh compare`
 
 use clap::Args;
-use diagnosis::{CompareReport, KindReport, Left, Wanted, clusters_of, compare};
+use diagnosis::{CompareReport, KindReport, Left, clusters_of, compare};
 use jiff::Timestamp;
+use observe::Wanted;
 
 use crate::{
     account::{AwsArguments, Clients, HistoryArguments, PrefixArguments, known, runtime, selected},
@@ -51,10 +52,10 @@ async fn read(arguments: &Arguments, progress: &Progress) -> Result<CompareRepor
     let named = clusters_of(&history);
     clusters.retain(|cluster| named.contains(cluster.as_str()));
     let installation = clients.installation(arguments.history.stack(), &arguments.prefix).await?;
-    let reader = clients.reader(&installation);
-    let observed = reader.read(&clusters, &|what| progress.say(&format!("reading {what}"))).await;
+    let inspector = clients.inspector(&installation);
+    let observed = inspector.inspect(&clusters, &|what| progress.say(&format!("reading {what}"))).await;
     progress.say("reading tokens");
-    let tokens = reader.tokens().await;
+    let tokens = clients.tokens(&inspector, &installation).await;
     let mut report = compare(&history, since, &observed, known(&tokens), Timestamp::now());
     report.problems.extend(installation.problem);
     report.problems.extend(tokens.err().filter(|problem| !report.problems.contains(problem)));

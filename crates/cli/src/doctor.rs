@@ -4,13 +4,11 @@ use std::{env, fmt::Write};
 
 use aws::{ecs::AwsEcs, installation::AwsInstallation, queue::DeadLetterQueues};
 use clap::Args;
-use diagnosis::{
-    Reader, Scope,
-    doctor::{Check, CheckOutcome, Commands, Doctor, DoctorReport, Sources},
-};
+use diagnosis::doctor::{Check, CheckOutcome, Commands, Doctor, DoctorReport, Sources};
+use observe::{Deadline, Inspector};
 
 use crate::{
-    account::{AwsArguments, StackArguments, runtime, secret_prefix},
+    account::{AwsArguments, LONGEST_READING, StackArguments, runtime, secret_prefix},
     consul_variables::{ConsulVariables, names_consul},
     output::{OutputArguments, Progress},
     sheet::{Cell, Medium, Sheet, Tone, counted, wrapped},
@@ -63,15 +61,20 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
     let queues = DeadLetterQueues::new(&sdk);
     // Of an installation, only the controllers of consul-ecs are looked for, which does not depend on the names of secrets.
     let secret_prefix = secret_prefix(&arguments.secret_name_prefix).map_err(Failure::new)?;
-    let scope = Scope { secret_prefix, default_tenancy: variables.tenancy.clone(), consul_hosts: variables.hosts() };
-    let reader = Reader::new(&ecs, &consul, scope);
+    let inspector = Inspector {
+        ecs: &ecs,
+        consul: &consul,
+        secret_prefix,
+        default_tenancy: variables.tenancy.clone(),
+        deadline: Deadline::after(LONGEST_READING),
+    };
     let progress = Progress::new()?;
     let doctor = Doctor {
         sources: Sources {
             installation: &installation,
             queues: &queues,
             ecs: &ecs,
-            reader: &reader,
+            inspector: &inspector,
             consul: is_asked.then_some(&consul),
         },
         commands: Commands {

@@ -137,18 +137,19 @@ impl Document {
 async fn of_clusters(arguments: &Arguments) -> Result<InventoryReport, Failure> {
     let clients = Clients::new(&arguments.aws).await?;
     let installation = clients.installation(&arguments.stack.stack, &arguments.prefix).await?;
-    let (reader, progress) = (clients.reader(&installation), Progress::new()?);
+    let progress = Progress::new()?;
     let work = async {
         progress.say("listing clusters");
         let clusters = selected(&clients.ecs, &arguments.cluster).await?;
         let say = |what: &str| progress.say(&format!("reading {what}"));
-        let mut observed = reader.read_ecs(&clusters, &say).await;
-        let version = version(arguments, &clients.consul).await.unwrap_or_else(|problem| {
-            observed.problems.push(problem);
-            None
-        });
-        observed.problems.extend(installation.problem.clone());
-        Ok::<_, Failure>(inventory(&observed, version, Timestamp::now()))
+        let observed = clients.inspector(&installation).inspect_ecs(&clusters, &say).await;
+        let (version, problem) = match version(arguments, &clients.consul).await {
+            Ok(version) => (version, None),
+            Err(problem) => (None, Some(problem)),
+        };
+        let mut report = inventory(&observed, version, Timestamp::now());
+        report.problems.extend(problem.into_iter().chain(installation.problem.clone()));
+        Ok::<_, Failure>(report)
     };
     progress.during(work).await
 }

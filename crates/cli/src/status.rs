@@ -3,11 +3,12 @@
 use std::{fmt::Write, time::Duration};
 
 use audit::spelling::nearest;
-use aws::{ecs::AwsEcs, installation::AwsInstallation, sdk::SdkConfig};
+use aws::{installation::AwsInstallation, sdk::SdkConfig};
 use clap::Args;
-use diagnosis::{Observed, Reader, ServiceStatus, State, StatusReport, TaskStatus, status};
+use diagnosis::{ServiceStatus, State, StatusReport, TaskStatus, status};
 use jiff::Timestamp;
 use mesh::{arn::ClusterArn, consul_ecs::SERVICE_METHOD};
+use observe::Inspection;
 use report::SweepReport;
 use serde_json::Value;
 
@@ -59,13 +60,13 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     runtime()?.block_on(async {
         let clients = Clients::new(&arguments.aws).await?;
         let installation = clients.installation(&arguments.stack.stack, &arguments.prefix).await?;
-        let reader = clients.reader(&installation);
         loop {
-            let (report, clusters) = match read(arguments, &clients.ecs, &reader, &installation).await {
+            let (report, clusters) = match read(arguments, &clients, &installation).await {
                 // It may be readable the next time.
                 Err(Failure::Message(reason)) if arguments.watch.is_some() => {
-                    let unread = Observed { problems: vec![reason], ..Observed::default() };
-                    (status(&unread, None, Timestamp::now()), Vec::new())
+                    let mut unread = status(&Inspection::default(), None, Timestamp::now());
+                    unread.problems.push(reason);
+                    (unread, Vec::new())
                 }
                 read => read?,
             };
@@ -93,19 +94,19 @@ async fn plan(
 /// Reads the clusters, and leaves out the services that were not asked for.
 async fn read(
     arguments: &Arguments,
-    ecs: &AwsEcs,
-    reader: &Reader<'_>,
+    clients: &Clients,
     installation: &Installation,
 ) -> Result<(StatusReport, Vec<ClusterArn>), Failure> {
     let progress = Progress::new()?;
     let work = async {
         progress.say("listing clusters");
-        let clusters = installation.clusters(ecs, &arguments.cluster).await?;
+        let clusters = installation.clusters(&clients.ecs, &arguments.cluster).await?;
         let say = |what: &str| progress.say(&format!("reading {what}"));
-        let observed = reader.read(&clusters, &say).await;
+        let inspector = clients.inspector(installation);
+        let observed = inspector.inspect(&clusters, &say).await;
         progress.say("reading tokens");
         // Who may not read them gets a verdict without them.
-        let tokens = reader.tokens().await;
+        let tokens = clients.tokens(&inspector, installation).await;
         let mut report = status(&observed, known(&tokens), Timestamp::now());
         if let (Some(tokens), true) = (known(&tokens), arguments.cluster.is_empty()) {
             report.untraceable_logins = tokens.untraceable_logins(&clusters);

@@ -4,14 +4,16 @@ use audit::severity::Severity;
 use audit_live::{LiveScope, gather_live};
 use clap::Args;
 use diagnosis::{
-    AuditError, Background, Condition, Event, Found, Observed, Reader, Wanted, WhyReport, Within, find_service,
-    why_service, why_task,
+    AuditError, Background, Condition, Event, Found, WhyReport, Within, find_service, unread, why_service, why_task,
 };
 use jiff::Timestamp;
 use mesh::arn::{ClusterArn, TaskArn, TaskId};
+use observe::{Inspection, Wanted};
 
 use crate::{
-    account::{AwsArguments, Clients, HistoryArguments, PrefixArguments, ReadTokens, known, runtime, selected},
+    account::{
+        AwsArguments, Clients, HistoryArguments, Installation, PrefixArguments, ReadTokens, known, runtime, selected,
+    },
     output::{OutputArguments, Progress},
     sheet::{Cell, Medium, Sheet, Tone, wrapped},
     streams::{Exit, Failure, Streams},
@@ -63,10 +65,10 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     runtime()?.block_on(async {
         let clients = Clients::new(&arguments.aws).await?;
         let installation = clients.installation(arguments.history.stack(), &arguments.prefix).await?;
-        let (reader, progress) = (clients.reader(&installation), Progress::new()?);
-        let asking = Asking { arguments, clients: &clients, reader, progress: &progress };
+        let progress = Progress::new()?;
+        let asking = Asking { arguments, clients: &clients, installation: &installation, progress: &progress };
         let mut report = progress.during(asking.report()).await?;
-        report.problems.extend(installation.problem);
+        report.problems.extend(installation.problem.clone());
         arguments.output.show(&report, text, streams)?;
         streams.problems(&report.problems);
         Ok(exit(&report))
@@ -76,7 +78,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 struct Asking<'a> {
     arguments: &'a Arguments,
     clients: &'a Clients,
-    reader: Reader<'a>,
+    installation: &'a Installation,
     progress: &'a Progress,
 }
 
@@ -85,9 +87,10 @@ impl Asking<'_> {
         let (subject, clusters) = self.subject()?;
         self.progress.say("listing clusters");
         let clusters = selected(&self.clients.ecs, &clusters).await?;
-        let observed = self.reader.read(&clusters, &|what| self.progress.say(&format!("reading {what}"))).await;
+        let inspector = self.clients.inspector(self.installation);
+        let observed = inspector.inspect(&clusters, &|what| self.progress.say(&format!("reading {what}"))).await;
         self.progress.say("reading tokens");
-        let tokens = self.reader.tokens().await;
+        let tokens = self.clients.tokens(&inspector, self.installation).await;
         let now = Timestamp::now();
         match subject {
             Subject::Task(id) => {
@@ -147,7 +150,7 @@ impl Asking<'_> {
     async fn further(
         &self,
         clusters: &[ClusterArn],
-        observed: &Observed,
+        observed: &Inspection,
         tokens: ReadTokens,
         wanted: Wanted<'_>,
         now: Timestamp,
@@ -164,7 +167,7 @@ impl Asking<'_> {
             None => Vec::new(),
         };
         let tokens = tokens.unwrap_or_else(|problem| {
-            if !observed.problems.contains(&problem) {
+            if !observed.problems.iter().any(|known| unread(known) == problem) {
                 history.problems.push(problem);
             }
             None
@@ -188,7 +191,7 @@ impl Asking<'_> {
 }
 
 /// The revision of a task.
-fn definition_of(observed: &Observed, id: &TaskId) -> Option<String> {
+fn definition_of(observed: &Inspection, id: &TaskId) -> Option<String> {
     let mut tasks = observed.clusters.iter().flat_map(|cluster| &cluster.tasks);
     tasks.find(|member| member.task.arn.id() == id).map(|member| member.definition.arn.to_string())
 }

@@ -81,13 +81,32 @@ pub struct TokenSearch<'a> {
 /// Which tokens of a list are kept.
 pub type TokenFilter<'a> = dyn Fn(&ListedToken) -> bool + Send + Sync + 'a;
 
-/// ACL tokens and policies.
+/// Reads ACL tokens.
 #[async_trait]
-pub trait Acl: Send + Sync {
+pub trait TokenReads: Send + Sync {
     /// The token with this accessor ID, or `None` if Consul certainly has none: `ACL not found` and status 404 are
     /// accepted only after a request has shown that the controller's own token is valid.
     async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError>;
 
+    /// Those tokens of the tenancy's partition that `keep` selects, without their secret IDs; `None` if ACLs are off. The
+    /// list has the tokens of all owners, and is read while it arrives, so that memory is used only for what is kept. The answer
+    /// includes every earlier write: a login is one.
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
+        self.tokens_with(tenancy, TokenSearch::default(), keep).await
+    }
+
+    /// The same, where `search` describes the tokens that `keep` selects.
+    async fn tokens_with(
+        &self,
+        tenancy: &Tenancy,
+        search: TokenSearch<'_>,
+        keep: &TokenFilter<'_>,
+    ) -> Result<Option<Vec<ListedToken>>, ConsulError>;
+}
+
+/// Changes ACL tokens, and the policies of client agents.
+#[async_trait]
+pub trait TokenWrites: Send + Sync {
     /// Creates a token with a given accessor ID and secret ID.
     ///
     /// Consul rejects an existing accessor ID, but does not lock: of two concurrent creations with the same accessor ID
@@ -107,21 +126,6 @@ pub trait Acl: Send + Sync {
     /// Deletes a token. A missing token is not an error.
     async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError>;
 
-    /// Those tokens of the tenancy's partition that `keep` selects, without their secret IDs; `None` if ACLs are off. The
-    /// list has the tokens of all owners, and is read while it arrives, so that memory is used only for what is kept. The answer
-    /// includes every earlier write: a login is one.
-    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Option<Vec<ListedToken>>, ConsulError> {
-        self.tokens_with(tenancy, TokenSearch::default(), keep).await
-    }
-
-    /// The same, where `search` describes the tokens that `keep` selects.
-    async fn tokens_with(
-        &self,
-        tenancy: &Tenancy,
-        search: TokenSearch<'_>,
-        keep: &TokenFilter<'_>,
-    ) -> Result<Option<Vec<ListedToken>>, ConsulError>;
-
     /// Creates a policy, if none has its name.
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError>;
 
@@ -131,29 +135,12 @@ pub trait Acl: Send + Sync {
 }
 
 #[async_trait]
-impl Acl for HttpConsul {
+impl TokenReads for HttpConsul {
     async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError> {
         let subject = subject(accessor);
         let request = Request::get(&subject, &["acl", "token", &accessor.to_string()]);
         let answer = if_found(self.json(&request.within(tenancy)).await)?;
         answer.map(|answer| read_token(answer, &subject, tenancy, self.accepts_hidden)).transpose()
-    }
-
-    async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
-        let subject = subject(new.pair.accessor);
-        let request = Request::put(&subject, &["acl", "token"], token_body(new));
-        read_token(self.json(&request.within(&new.tenancy)).await?, &subject, &new.tenancy, self.accepts_hidden)
-    }
-
-    async fn update_token(&self, new: &NewToken) -> Result<(), ConsulError> {
-        let path = ["acl", "token", &new.pair.accessor.to_string()];
-        let request = Request::put(subject(new.pair.accessor), &path, token_body(new));
-        self.send(&request.within(&new.tenancy)).await.map(drop)
-    }
-
-    async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError> {
-        let request = Request::delete(subject(accessor), &["acl", "token", &accessor.to_string()]);
-        if_found(self.send(&request.within(tenancy)).await).map(drop)
     }
 
     async fn tokens_with(
@@ -178,6 +165,26 @@ impl Acl for HttpConsul {
             Err(ConsulError::AclsDisabled { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[async_trait]
+impl TokenWrites for HttpConsul {
+    async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
+        let subject = subject(new.pair.accessor);
+        let request = Request::put(&subject, &["acl", "token"], token_body(new));
+        read_token(self.json(&request.within(&new.tenancy)).await?, &subject, &new.tenancy, self.accepts_hidden)
+    }
+
+    async fn update_token(&self, new: &NewToken) -> Result<(), ConsulError> {
+        let path = ["acl", "token", &new.pair.accessor.to_string()];
+        let request = Request::put(subject(new.pair.accessor), &path, token_body(new));
+        self.send(&request.within(&new.tenancy)).await.map(drop)
+    }
+
+    async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError> {
+        let request = Request::delete(subject(accessor), &["acl", "token", &accessor.to_string()]);
+        if_found(self.send(&request.within(tenancy)).await).map(drop)
     }
 
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {

@@ -10,25 +10,32 @@ use serde::Deserialize;
 
 use crate::{error::ConsulError, http::HttpConsul, request::Request};
 
-/// The agents in the gossip pool.
+/// Reads the agents in the gossip pool.
 #[async_trait]
-pub trait Agents: Send + Sync {
+pub trait AgentReads: Send + Sync {
     /// The agents of the tenancy's partition.
     async fn members(&self, tenancy: &Tenancy) -> Result<Vec<Member>, ConsulError>;
+}
 
+/// Removes agents from the gossip pool.
+#[async_trait]
+pub trait AgentWrites: Send + Sync {
     /// Force-leaves a failed agent with `prune`, which also deregisters its node.
     async fn force_leave(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError>;
 }
 
 #[async_trait]
-impl Agents for HttpConsul {
+impl AgentReads for HttpConsul {
     async fn members(&self, tenancy: &Tenancy) -> Result<Vec<Member>, ConsulError> {
         let request = Request::list("the members of the datacenter", &["agent", "members"]);
         let request = request.in_partition_of(tenancy);
         let answers: Vec<MemberAnswer> = self.json(&request).await?;
         Ok(answers.into_iter().map(|answer| Member { name: answer.name, status: status(answer.status) }).collect())
     }
+}
 
+#[async_trait]
+impl AgentWrites for HttpConsul {
     async fn force_leave(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError> {
         // Consul checks only the presence of the parameter.
         let request = Request::put_nothing(format!("agent {node}"), &["agent", "force-leave", node]).query("prune", "");

@@ -105,9 +105,9 @@ pub fn fields<const N: usize>(fields: [(&str, Value); N]) -> Fields {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The API that the bootstrap calls.
+/// Reads the objects of the bootstrap.
 #[async_trait]
-pub trait ConsulBootstrap: Send + Sync {
+pub trait ObjectReads: Send + Sync {
     /// Whether this is the primary datacenter, or has no primary datacenter configured.
     async fn is_primary(&self) -> Result<bool, ConsulError>;
 
@@ -117,7 +117,11 @@ pub trait ConsulBootstrap: Send + Sync {
     /// The object that Consul has under this name; for a binding rule, the oldest one that binds the same. `None` if
     /// Consul certainly has none.
     async fn read(&self, object: &Object) -> Result<Option<Fields>, ConsulError>;
+}
 
+/// Creates and changes the objects of the bootstrap.
+#[async_trait]
+pub trait ObjectWrites: Send + Sync {
     /// Creates the object with these fields.
     ///
     /// Of concurrent creations of one binding rule, only the oldest is kept.
@@ -132,7 +136,7 @@ pub trait ConsulBootstrap: Send + Sync {
 }
 
 #[async_trait]
-impl ConsulBootstrap for HttpConsul {
+impl ObjectReads for HttpConsul {
     async fn is_primary(&self) -> Result<bool, ConsulError> {
         Ok(self.own_datacenter().await?.is_primary)
     }
@@ -156,7 +160,10 @@ impl ConsulBootstrap for HttpConsul {
         path.push(&object.name);
         if_found(self.json(&in_tenancy_of(Request::get(object.to_string(), &path), object)).await)
     }
+}
 
+#[async_trait]
+impl ObjectWrites for HttpConsul {
     async fn create(&self, object: &Object, body: Fields) -> Result<(), ConsulError> {
         match object.kind {
             Kind::BindingRule => create_rule(self, object, body).await,

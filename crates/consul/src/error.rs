@@ -7,7 +7,7 @@ const SHOWN_CHARS: usize = 300;
 
 /// An error of Consul's HTTP API. `subject` is the requested object, without secrets; `reason` is the text of Consul's answer, or
 /// the cause.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum ConsulError {
     /// The object does not exist. The controller's own token is valid.
     #[error("{subject}: not found in Consul")]

@@ -1,9 +1,10 @@
-//! A client of Consul's HTTP API: one trait for each part that the controller uses, and [`HttpConsul`], which
-//! implements all of them.
+//! A client of Consul's HTTP API: for each part of it one trait that reads and, where something is changed, one that writes.
+//! [`HttpConsul`] implements all of them.
 //!
 //! ```text
-//!  Acl  Catalog  Agents  Logins  Permissions  ConsulBootstrap  Release     called by the controller
-//!    └──────┴─────┬───┴─────┴─────────┴──────────────┴────────────┘
+//!  TokenReads   CatalogReads   AgentReads   ObjectReads   Logins  Permissions  Release
+//!  TokenWrites  CatalogWrites  AgentWrites  ObjectWrites
+//!       └─────────────┴──────┬──────┴────────────┴───────────┴─────────┴─────────┘
 //!             HttpConsul (http): retries, failover between servers
 //!                  ├─ credential ─▶ CredentialSource   the controller's own token
 //!                  └─ endpoints ──▶ ServerSource       the current servers
@@ -26,11 +27,11 @@ mod request;
 mod servers;
 
 pub use self::{
-    acl::{Acl, Grant, NewToken, Token, TokenFilter, TokenSearch, grants_of},
-    agent::{Agents, Datacenter, Release},
+    acl::{Grant, NewToken, Token, TokenFilter, TokenReads, TokenSearch, TokenWrites, grants_of},
+    agent::{AgentReads, AgentWrites, Datacenter, Release},
     authorization::{Logins, OwnToken, Permissions},
-    bootstrap::{ConsulBootstrap, Fields, Kind, Object, fields},
-    catalog::{Catalog, MAX_TRANSACTION_OPERATIONS},
+    bootstrap::{Fields, Kind, Object, ObjectReads, ObjectWrites, fields},
+    catalog::{CatalogReads, CatalogWrites, MAX_TRANSACTION_OPERATIONS},
     credential::{CredentialError, CredentialSource},
     endpoints::{ConnectorError, TlsSettings},
     error::{ConsulError, Refusal, classify},

@@ -15,12 +15,11 @@ use mesh::{
     task::TaskContainer,
     token::{AccessorId, TokenHolder},
 };
+use observe::Deadline;
 use report::{DrainedTask, Event, Healing, InMode, LogAction, LogLine, RevokedToken};
 use telemetry::Counted;
 use tokio::time::timeout;
 use tracing::warn;
-
-use crate::clock::Deadline;
 
 /// Whether an event belongs to the end of every task.
 fn is_routine(event: &Event) -> bool {
@@ -89,8 +88,8 @@ pub(crate) struct Announcer {
 }
 
 impl Announcer {
-    pub(crate) fn new(bus: &Arc<dyn EventPublisher>, mode: Mode, sends_routine: bool) -> Self {
-        Self { bus: Arc::clone(bus), mode, sends_routine, pending: Mutex::default() }
+    pub(crate) fn new(bus: Arc<dyn EventPublisher>, mode: Mode, sends_routine: bool) -> Self {
+        Self { bus, mode, sends_routine, pending: Mutex::default() }
     }
 
     /// Counts, logs and announces that a task was healed, or only logs and announces that it would have been: as a warning,

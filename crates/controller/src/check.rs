@@ -3,24 +3,24 @@
 
 use std::{fmt, sync::Arc};
 
-use consul::{ConsulError, Fields, Kind, Object, OwnToken, Permissions};
+use consul::{ConsulError, Fields, Kind, Object, OwnToken};
 use mesh::{
     cluster_selection::ClusterPattern,
     permissions::{Permission, exceeding, required, required_to_observe},
+    scope::Scope,
     settings::Mode,
     tenancy::{Tenancy, TenancyName},
 };
+use observe::Deadline;
 use report::{CheckReport, Problem, SetUpReport, SweepReport, TokenReport};
 use serde_json::Value;
 
 use crate::{
     bootstrap::{Bootstrap, BootstrapReport},
-    clock::Deadline,
-    edges::{Edges, Setup},
+    context::Context,
+    edges::Edges,
     error::ControllerError,
-    observing,
-    scope::Scope,
-    tasks::TaskReader,
+    without_writes,
 };
 
 /// What the bootstrap would do.
@@ -47,22 +47,17 @@ pub(crate) fn add_sweep(report: &mut CheckReport, swept: SweepReport) {
 pub(crate) struct InstallationCheck {
     mode: Mode,
     needs_operator: bool,
-    consul: Arc<dyn Setup>,
+    context: Arc<Context>,
     /// Without writes.
     bootstrap: Bootstrap,
 }
 
 impl InstallationCheck {
-    pub(crate) fn new(scope: &Scope, edges: &Edges, tasks: &TaskReader) -> Self {
-        let observing = observing::in_mode(Mode::Observe, edges.clone());
-        let scope_of_reads = Arc::new(Scope { mode: Mode::Observe, ..scope.clone() });
-        let tasks = TaskReader { scope: scope_of_reads, ..tasks.clone() };
-        Self {
-            mode: scope.mode,
-            needs_operator: scope.needs_operator(),
-            consul: edges.bootstrap.clone(),
-            bootstrap: Bootstrap::new(&observing, &tasks),
-        }
+    pub(crate) fn new(scope: Scope, edges: &Edges) -> Self {
+        let (mode, needs_operator) = (scope.mode, scope.needs_operator());
+        let context = Arc::new(Context::new(Scope { mode: Mode::Observe, ..scope }, edges.clone()));
+        let bootstrap = Bootstrap::new(&context, &without_writes::in_mode(Mode::Observe, edges));
+        Self { mode, needs_operator, context, bootstrap }
     }
 
     pub(crate) async fn run(&self, preflight: &Preflight, deadline: Deadline) -> CheckReport {
@@ -77,8 +72,8 @@ impl InstallationCheck {
                 return report;
             }
         }
-        report.version = self.consul.version().await.ok();
-        match self.consul.own_token().await {
+        report.version = self.context.observer.consul.version().await.ok();
+        match self.context.observer.consul.own_token().await {
             Ok(token) => {
                 report.acls_disabled = token.is_none();
                 if let Some(OwnToken { accessor_id, policies }) = token {
@@ -98,7 +93,7 @@ impl InstallationCheck {
         for name in policies {
             let policy =
                 Object { kind: Kind::Policy, name: name.clone(), tenancy: Tenancy::Community, body: Fields::new() };
-            let fields = self.consul.read(&policy).await.ok().flatten().unwrap_or_default();
+            let fields = self.context.observer.consul.read(&policy).await.ok().flatten().unwrap_or_default();
             let rules = fields.get("Rules").and_then(Value::as_str).unwrap_or_default();
             excess.extend(exceeding(rules, self.mode, self.needs_operator));
         }
@@ -144,8 +139,7 @@ pub enum PreflightError {
 
 /// Runs the preflight check.
 pub(crate) struct Preflight {
-    pub(crate) scope: Arc<Scope>,
-    pub(crate) consul: Arc<dyn Permissions>,
+    pub(crate) context: Arc<Context>,
 }
 
 impl Preflight {
@@ -155,9 +149,9 @@ impl Preflight {
     /// # Errors
     /// The missing permissions, as the rules that grant them; or why Consul could not be asked.
     pub(crate) async fn run(&self) -> Result<(), PreflightError> {
-        let mut tenancies = self.scope.tenancies();
+        let mut tenancies = self.context.scope.tenancies();
         let required = |patterns: &[ClusterPattern]| {
-            let scope = &self.scope;
+            let scope = &self.context.scope;
             match scope.mode {
                 Mode::Act => required(&scope.clusters, patterns, scope.needs_operator()),
                 Mode::Observe => required_to_observe(),
@@ -181,7 +175,7 @@ impl Preflight {
         permissions: Vec<Permission>,
         clusters: &[ClusterPattern],
     ) -> Result<Vec<MissingPermission>, ConsulError> {
-        let missing = self.consul.missing_permissions(tenancy, &permissions).await?;
+        let missing = self.context.observer.consul.missing_permissions(tenancy, &permissions).await?;
         let place = tenancy.partition().map(|partition| (partition.clone(), clusters.to_vec()));
         Ok(missing.into_iter().map(|permission| MissingPermission { permission, place: place.clone() }).collect())
     }

@@ -14,21 +14,18 @@ use mesh::{
     mark::LoginMark,
     plan::{Action, Planned, plan},
     secret::{Retirement, Trigger},
-    tenancy::Tenancy,
     token::{ListedToken, TokenHolder},
 };
+use observe::{CallError, Deadline, Survey, SweepOrder};
 use serde::Serialize;
 use tracing::{info, warn};
 
 use crate::{
     apply::Applier,
-    bootstrap::client_agent_policy,
-    clock::Deadline,
-    error::{ControllerError, Effect, Outcome, PlanSource},
-    observe::Observer,
-    scope::Scope,
-    survey::{Survey, SweepOrder},
-    tokens::TokenUsage,
+    context::Context,
+    error::ControllerError,
+    outcome::{Effect, Outcome, PlanSource},
+    tokens::{TokenUsage, Tokens},
 };
 
 /// The most rounds: each removes what was created during the previous one.
@@ -57,7 +54,7 @@ impl CleanupReport {
         // without end. Hosts do not matter here.
         let is_left = error.needs_correction()
             || error.is_conflict()
-            || matches!(error, ControllerError::OverLimit { .. } | ControllerError::Ec2(_));
+            || matches!(error, ControllerError::Call(CallError::OverLimit { .. } | CallError::Ec2(_)));
         if is_left {
             self.faults.push(problem);
         } else {
@@ -67,19 +64,16 @@ impl CleanupReport {
 }
 
 pub(crate) struct Cleanup {
-    pub(crate) observer: Arc<Observer>,
+    pub(crate) context: Arc<Context>,
     pub(crate) applier: Arc<Applier>,
+    pub(crate) tokens: Arc<Tokens>,
 }
 
 impl Cleanup {
-    fn scope(&self) -> &Scope {
-        &self.observer.tasks.scope
-    }
-
     /// Removes every token, service, check and node that the controller owns.
     pub(crate) async fn run(&self, deadline: Deadline) -> CleanupReport {
         let mut report = CleanupReport::default();
-        let mode = self.scope().mode;
+        let mode = self.context.scope.mode;
         // What was not removed would be found again.
         let rounds = if mode.acts() { ROUNDS } else { 1 };
         for _ in 0..rounds {
@@ -109,17 +103,17 @@ impl Cleanup {
     /// One round; [`Effect::Unchanged`] if it removed nothing, and nothing had changed since it was read.
     async fn round(&self, report: &mut CleanupReport, deadline: Deadline) -> Effect {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
-        let began = self.observer.tasks.clock.now();
-        let statuses = self.observer.tasks.cluster_statuses(&[], deadline).await;
-        let survey = self.observer.survey(&order, began, &statuses, deadline).await;
+        let began = self.context.now();
+        let statuses = self.context.observer.cluster_statuses(&[], deadline).await;
+        let survey = self.context.observer.survey(&order, began, &statuses, deadline).await;
         for problem in &survey.problems {
-            report.add(problem.cluster.as_ref(), problem.owner.clone(), &problem.error);
+            report.add(problem.cluster.as_ref(), problem.owner.clone(), &problem.error.clone().into());
         }
         for skipped in &survey.skipped {
             warn!(action = "clean_up", outcome = "left", what = skipped.what, reason = skipped.why);
         }
         let living = survey.readings.iter().map(|reading| reading.living).sum::<usize>();
-        if living > 0 && self.scope().mode.acts() {
+        if living > 0 && self.context.scope.mode.acts() {
             warn!(action = "clean_up", living, "running tasks lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
@@ -151,14 +145,14 @@ impl Cleanup {
                     report.tokens += removed;
                     effect = Effect::Done;
                 }
-                Err(error) if self.observer.tokens.is_out_of_reach(&error) => {
+                Err(error) if self.tokens.is_out_of_reach(&error) => {
                     warn!(action = "clean_up", outcome = "left", %holder, reason = %error);
                 }
                 Err(error) => report.add(None, Some(holder.to_string()), &error),
             }
         }
         for partition in &survey.partitions {
-            if let Err(error) = deadline.run(self.remove_client_policy(partition)).await {
+            if let Err(error) = deadline.run(self.tokens.remove_client_policy(partition)).await {
                 report.add(None, None, &error);
             }
         }
@@ -167,7 +161,7 @@ impl Cleanup {
 
     /// The actions that remove login tokens, services, failed agents and nodes of the configured clusters.
     fn leftovers(&self, survey: &Survey) -> Vec<Planned> {
-        let (observed, clusters) = (&survey.observed, &self.scope().clusters);
+        let (observed, clusters) = (&survey.observed, &self.context.scope.clusters);
         let known: BTreeSet<&TaskId> = observed.tasks.iter().map(|task| task.arn.id()).collect();
         let is_known = |mark: &LoginMark| known.contains(&mark.task);
         let is_ours = |mark: &LoginMark| {
@@ -177,7 +171,7 @@ impl Cleanup {
         let mut actions: Vec<Action> = logins.cloned().map(Action::DeleteLoginToken).collect();
         actions.extend(observed.instances.iter().cloned().map(Action::Deregister));
         // Only agents that the plan finds failed are removed.
-        let planned = plan(observed, self.scope().plan_settings(self.observer.tasks.clock.now()))
+        let planned = plan(observed, self.context.scope.plan_settings(self.context.now()))
             .into_iter()
             .map(|planned| planned.action);
         actions.extend(planned.filter(|action| matches!(action, Action::ForceLeave(_))));
@@ -195,8 +189,8 @@ impl Cleanup {
     fn own_tokens<'a>(&self, tokens: &'a [ListedToken]) -> BTreeMap<TokenHolder, Vec<&'a ListedToken>> {
         let mut own: BTreeMap<TokenHolder, Vec<&ListedToken>> = BTreeMap::new();
         for token in tokens {
-            let mark = token.mark().filter(|mark| mark.is_of(&self.scope().clusters));
-            let holder = mark.and_then(|mark| self.scope().names.holder_of(mark, &token.tenancy));
+            let mark = token.mark().filter(|mark| mark.is_of(&self.context.scope.clusters));
+            let holder = mark.and_then(|mark| self.context.scope.names.holder_of(mark, &token.tenancy));
             let Some(holder) = holder else { continue };
             own.entry(holder).or_default().push(token);
         }
@@ -207,35 +201,18 @@ impl Cleanup {
     /// still listed, and the next clean-up removes it.
     async fn remove_tokens(&self, holder: &TokenHolder, tokens: &[&ListedToken]) -> Result<usize, ControllerError> {
         let retirement = Retirement { trigger: Some(Trigger::Person), ..Retirement::default() };
-        let secret = self.observer.tokens.read_secret(holder).await?;
-        let place = self.scope().names.place_of(holder);
+        let secret = self.context.observer.read_secret(holder).await?;
+        let place = self.context.scope.names.place_of(holder);
         let mut removed = 0;
         for token in tokens.iter().filter(|token| !secret.names(token.accessor)) {
             let mark = token.mark();
-            if mark.is_some_and(|mark| mark.has_arn_of(&self.scope().clusters) && mark.may_be_for(&place)) {
-                removed +=
-                    usize::from(self.observer.tokens.delete_orphan(holder, token, &retirement).await? == Effect::Done);
+            if mark.is_some_and(|mark| mark.has_arn_of(&self.context.scope.clusters) && mark.may_be_for(&place)) {
+                removed += usize::from(self.tokens.delete_orphan(holder, token, &retirement).await? == Effect::Done);
             } else {
                 warn!(action = "clean_up", outcome = "left", holder = %holder, accessor_id = %token.accessor, "the token may be another deployment's: its description names the cluster without the account, or another secret");
             }
         }
-        let named = self.observer.tokens.reconcile(holder, TokenUsage::Ended(&retirement), None).await?;
+        let named = self.tokens.reconcile(holder, TokenUsage::Ended(&retirement), None).await?;
         Ok(removed + usize::from(named == Effect::Done))
-    }
-
-    /// Removes the client agents' policy of a partition, if no token has it.
-    async fn remove_client_policy(&self, partition: &Tenancy) -> Result<(), ControllerError> {
-        let name = self.scope().names.client_policy();
-        // Tokens of all owners: an operator may have created one with this policy.
-        let using = self
-            .observer
-            .consul
-            .tokens(partition, &|token| token.grants.policies.contains(&name))
-            .await?
-            .unwrap_or_default();
-        if using.is_empty() && self.observer.consul.delete_policy(&client_agent_policy(partition, &name)).await? {
-            info!(action = "delete_policy", outcome = self.scope().mode.done(), policy = name);
-        }
-        Ok(())
     }
 }

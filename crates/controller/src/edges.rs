@@ -1,52 +1,40 @@
-//! The external services, the clock and randomness, behind traits: the simulation implements its own.
+//! What is written, and the randomness of new tokens, behind traits: the simulation implements its own.
 
 use std::sync::Arc;
 
 use aws::{
-    ec2::Ec2,
-    ecs::{Clusters, ContainerInstances, EcsServices, TaskDefinitions, Tasks},
     events::EventPublisher,
-    iam::IamRoles,
     queue::{MessageSender, MessageVisibility},
-    secrets::SecretStore,
+    secrets::SecretWrites,
 };
-use consul::{Acl, Agents, Catalog, ConsulBootstrap, Logins, Permissions, Release};
+use consul::{AgentWrites, CatalogWrites, ObjectWrites, TokenWrites};
+use observe::Reads;
 use secrecy::SecretString;
 use uuid::Uuid;
 
-use crate::clock::Clock;
+/// Consul: tokens, catalog, agents, and the objects of the bootstrap.
+pub trait ConsulWrites: TokenWrites + CatalogWrites + AgentWrites + ObjectWrites {}
 
-/// Consul: tokens, catalog, agents, and what decides about logins.
-pub trait Consul: Acl + Catalog + Agents + Logins {}
+impl<T: TokenWrites + CatalogWrites + AgentWrites + ObjectWrites> ConsulWrites for T {}
 
-impl<T: Acl + Catalog + Agents + Logins> Consul for T {}
+/// What changes something outside of the stack. Only `apply`, `tokens` and `bootstrap` have it.
+#[derive(Clone)]
+pub struct Writes {
+    pub consul: Arc<dyn ConsulWrites>,
+    pub secrets: Arc<dyn SecretWrites>,
+}
 
-/// ECS: task definitions, clusters, services, tasks and container instances.
-pub trait Ecs: TaskDefinitions + Clusters + EcsServices + Tasks + ContainerInstances {}
-
-impl<T: TaskDefinitions + Clusters + EcsServices + Tasks + ContainerInstances> Ecs for T {}
-
-/// Consul: what the bootstrap writes, what the controller's own token may do, and which release it is.
-pub trait Setup: ConsulBootstrap + Permissions + Release {}
-
-impl<T: ConsulBootstrap + Permissions + Release> Setup for T {}
-
+/// The stack's own queue.
 pub trait Queue: MessageSender + MessageVisibility {}
 
 impl<T: MessageSender + MessageVisibility> Queue for T {}
 
 #[derive(Clone)]
 pub struct Edges {
-    pub consul: Arc<dyn Consul>,
-    /// Consul, for the bootstrap and the checks before it.
-    pub bootstrap: Arc<dyn Setup>,
-    pub ecs: Arc<dyn Ecs>,
-    pub ec2: Arc<dyn Ec2>,
-    pub iam: Arc<dyn IamRoles>,
-    pub secrets: Arc<dyn SecretStore>,
+    pub reads: Reads,
+    pub writes: Writes,
     pub queue: Arc<dyn Queue>,
     pub events: Arc<dyn EventPublisher>,
-    pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
 }
 

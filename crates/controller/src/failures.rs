@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use mesh::arn::TaskArn;
+use observe::Unread;
 
-use crate::error::{ControllerError, Outcome};
+use crate::{error::ControllerError, outcome::Outcome};
 
 /// The error of each thing that failed. Of several errors of one, it keeps one that a retry can help: a message with an
 /// error that only an author can correct is acknowledged.
@@ -33,6 +34,11 @@ impl Failures {
     pub(crate) fn of_all<'a>(tasks: impl IntoIterator<Item = &'a TaskArn>, error: ControllerError) -> Self {
         let error = Arc::new(error);
         tasks.into_iter().map(|task| (task.clone(), Arc::clone(&error))).collect()
+    }
+
+    /// The tasks that could not be read.
+    pub(crate) fn of_unread(unread: Unread) -> Self {
+        unread.into_iter().map(|(task, error)| (task, ControllerError::shared(error))).collect()
     }
 
     /// The tasks whose actions failed.
@@ -76,17 +82,21 @@ impl<K> IntoIterator for Failures<K> {
 #[cfg(test)]
 mod tests {
     use mesh::names::InvalidField;
+    use observe::{CallError, OutOfTime};
 
     use super::*;
 
     #[test]
     fn of_several_errors_it_keeps_one_that_a_retry_can_help() {
         let invalid = || Arc::new(ControllerError::from(InvalidField::new("name", "x", "a name")));
-        let late = || Arc::new(ControllerError::OutOfTime);
+        let late = || ControllerError::shared(OutOfTime);
         for errors in [[invalid(), late()], [late(), invalid()]] {
             let kept: Vec<_> =
                 errors.into_iter().map(|error| ((), error)).collect::<Failures<()>>().into_iter().collect();
-            assert!(matches!(*kept[0].1, ControllerError::OutOfTime) && kept.len() == 1, "{kept:?}");
+            assert!(
+                matches!(*kept[0].1, ControllerError::Call(CallError::OutOfTime(_))) && kept.len() == 1,
+                "{kept:?}"
+            );
         }
     }
 }

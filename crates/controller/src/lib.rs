@@ -1,171 +1,134 @@
-//! The controller: observes the state of ECS and Consul, plans ([`mesh::plan`]), and applies the plan.
+//! The controller: has what is read ([`observe`]) planned ([`mesh::plan`]), and applies the plan.
 //!
 //! ```text
-//!  messages ─▶ events ─▶ observe ──┐
-//!                 │                ├─▶ mesh::plan ─▶ apply ─▶ tokens · nodes · catalog
-//!  schedule ─▶ sweep ─┬▶ survey ───┘                   │
-//!                 └─▶ bootstrap                        └─▶ idle check, delayed ─▶ events
+//!  messages ─▶ events ─▶ Observer::observe ──┐
+//!                 │                          ├─▶ mesh::plan ─▶ apply ─▶ tokens · nodes · catalog
+//!  schedule ─▶ sweep ─┬▶ Observer::survey ───┘                   │
+//!                 └─▶ bootstrap                                  └─▶ idle check, delayed ─▶ events
 //!  deployment ─▶ preflight, bootstrap, sweep; deletion of the stack ─▶ cleanup
 //! ```
 //!
 //! - `events`, `sweep`, `bootstrap`, `check`, `cleanup`: the operations of [`Controller`].
-//! - `observe` (single tasks), `survey` (whole clusters), `hosts`, `tasks`: reads. Only `tasks` classifies tasks.
+//! - `context`: what they share: the settings, who reads, and the stack's own queue and announcements.
 //! - `repair`: registers what Consul lacks of running tasks, corrects checks, and finds tasks that cannot be repaired.
-//! - `apply`, `tokens`: writes; `announcement`: what is logged, counted and announced of them.
-//! - [`Edges`]: the external services, behind traits, which the simulation implements; `observing`: without their writes.
+//! - `apply`, `tokens`, `bootstrap`: the only ones with [`Writes`]. `without_writes`: what mode `observe` has instead.
 
 mod announcement;
 mod apply;
 pub mod bootstrap;
 mod check;
 mod cleanup;
-mod clock;
+mod context;
 mod edges;
 mod error;
 mod events;
 mod failures;
-mod hosts;
 mod message;
-mod observe;
-mod observing;
+mod outcome;
 mod repair;
-mod scope;
 pub mod settings;
-mod survey;
 mod sweep;
-mod tasks;
 mod tokens;
+mod without_writes;
 
 use std::{sync::Arc, time::Duration};
 
-use mesh::{arn::ClusterArn, settings::Mode};
+use mesh::{arn::ClusterArn, scope::Scope, settings::Mode};
+use observe::{Deadline, SweepOrder};
 use report::{CheckReport, SweepReport};
 
 use self::{
-    announcement::Announcer,
     apply::Applier,
     bootstrap::Bootstrap,
     check::{InstallationCheck, Preflight, add_sweep},
     cleanup::Cleanup,
-    clock::TimestampCache,
+    context::Context,
     events::TaskEvents,
-    observe::Observer,
     repair::Repairs,
     sweep::Sweep,
-    tasks::TaskReader,
     tokens::Tokens,
 };
 pub use self::{
     bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
     check::{MissingPermission, PreflightError},
     cleanup::CleanupReport,
-    clock::{Clock, Deadline, SystemClock},
-    edges::{Consul, Ecs, Edges, Entropy, Queue, Setup, SystemEntropy},
-    error::{ControllerError, Reach},
+    edges::{ConsulWrites, Edges, Entropy, Queue, SystemEntropy, Writes},
+    error::ControllerError,
     events::{BatchReport, Failure},
     message::Delivery,
-    scope::Scope,
-    survey::{SweepOrder, Waited},
 };
 
 /// The controller of one deployment, in one execution environment. It delegates to one type for each operation; these
 /// share the caches of the environment.
 pub struct Controller {
-    scope: Arc<Scope>,
+    context: Arc<Context>,
     task_events: TaskEvents,
     sweep: Arc<Sweep>,
     bootstrap: Arc<Bootstrap>,
     preflight: Preflight,
     check: InstallationCheck,
     cleanup: Cleanup,
-    announcer: Arc<Announcer>,
 }
 
 impl Controller {
     /// A controller with empty caches. In mode `observe` it sends no write, except to its own queue and the event bus.
     pub fn new(scope: Scope, edges: Edges) -> Self {
-        let edges = observing::in_mode(scope.mode, edges);
-        let scope = Arc::new(scope);
-        let tasks = TaskReader {
-            scope: Arc::clone(&scope),
-            ecs: Arc::clone(&edges.ecs),
-            clock: Arc::clone(&edges.clock),
-            contradictions: Arc::new(TimestampCache::new()),
-        };
-        let announcer = Arc::new(Announcer::new(&edges.events, scope.mode, scope.announces_routine));
-        let tokens = Arc::new(Tokens {
-            scope: Arc::clone(&scope),
-            acl: edges.consul.clone(),
-            secrets: edges.secrets.clone(),
-            queue: edges.queue.clone(),
-            clock: Arc::clone(&edges.clock),
-            entropy: Arc::clone(&edges.entropy),
-            tasks: tasks.clone(),
-            announcer: Arc::clone(&announcer),
-            cached_until: TimestampCache::new(),
-        });
-        let applier = Arc::new(Applier::new(&scope, &edges, &tokens, &announcer));
-        let observer = Arc::new(Observer {
-            tasks: tasks.clone(),
-            consul: Arc::clone(&edges.consul),
-            ec2: Arc::clone(&edges.ec2),
-            tokens,
-        });
-        let bootstrap = Arc::new(Bootstrap::new(&edges, &tasks));
+        let check = InstallationCheck::new(scope.clone(), &edges);
+        let writes = without_writes::in_mode(scope.mode, &edges);
+        let context = Arc::new(Context::new(scope, edges));
+        let tokens = Arc::new(Tokens::new(&context, &writes));
+        let applier = Arc::new(Applier::new(&context, &tokens, &writes));
+        let bootstrap = Arc::new(Bootstrap::new(&context, &writes));
+        let repairs = Repairs { context: Arc::clone(&context), applier: Arc::clone(&applier) };
         let sweep = Arc::new(Sweep {
-            tasks: tasks.clone(),
-            observer: Arc::clone(&observer),
+            context: Arc::clone(&context),
             applier: Arc::clone(&applier),
             bootstrap: Arc::clone(&bootstrap),
-            repairs: Repairs {
-                tasks: tasks.clone(),
-                consul: Arc::clone(&edges.consul),
-                iam: Arc::clone(&edges.iam),
-                applier: Arc::clone(&applier),
-                announcer: Arc::clone(&announcer),
-            },
-            queue: edges.queue.clone(),
-            entropy: Arc::clone(&edges.entropy),
-            announcer: Arc::clone(&announcer),
+            repairs,
         });
         Self {
-            task_events: TaskEvents::new(&edges, &observer, &applier, &sweep),
+            task_events: TaskEvents {
+                context: Arc::clone(&context),
+                applier: Arc::clone(&applier),
+                bootstrap: Arc::clone(&bootstrap),
+                sweep: Arc::clone(&sweep),
+                tokens: Arc::clone(&tokens),
+            },
             sweep,
-            check: InstallationCheck::new(&scope, &edges, &tasks),
-            preflight: Preflight { scope: Arc::clone(&scope), consul: edges.bootstrap.clone() },
-            cleanup: Cleanup { observer, applier },
+            check,
+            preflight: Preflight { context: Arc::clone(&context) },
+            cleanup: Cleanup { context: Arc::clone(&context), applier, tokens },
             bootstrap,
-            announcer,
-            scope,
+            context,
         }
     }
 
     /// Whether it acts.
     pub fn mode(&self) -> Mode {
-        self.scope.mode
+        self.context.scope.mode
     }
 
     /// How often sweeps are scheduled.
     pub fn sweep_interval(&self) -> Duration {
-        self.scope.sweep_interval
+        self.context.scope.sweep_interval
     }
 
     /// Whether `cluster` is one of the configured ones.
     pub fn manages(&self, cluster: &ClusterArn) -> bool {
-        self.scope.clusters.contains(cluster)
+        self.context.scope.clusters.contains(cluster)
     }
 
     /// Processes a batch of messages until all are done or time runs out.
     pub async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
         let report = self.task_events.handle(deliveries, deadline).await;
-        self.announcer.send(deadline).await;
+        self.context.announcer.send(deadline).await;
         report
     }
 
     /// Sweeps whole clusters: observes them, and applies what time and the guard allow of the plan.
     pub async fn sweep(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let report = self.sweep.run(order, deadline).await;
-        self.announcer.send(deadline).await;
+        self.context.announcer.send(deadline).await;
         report
     }
 
@@ -197,7 +160,7 @@ impl Controller {
     /// Removes every token, service, check and node that the controller owns.
     pub async fn clean_up(&self, deadline: Deadline) -> CleanupReport {
         let report = self.cleanup.run(deadline).await;
-        self.announcer.send(deadline).await;
+        self.context.announcer.send(deadline).await;
         report
     }
 }

@@ -15,6 +15,7 @@ use mesh::{
     definition::MeshService,
     host::LostHost,
     names::InvalidField,
+    scope::Scope,
     task::{TaskChange, TaskPhase},
     tenancy::Tenancy,
     token::TokenHolder,
@@ -25,11 +26,7 @@ use serde_json::{Value, json};
 use telemetry::{Counted, EventKind};
 use tracing::{debug, error, info, warn};
 
-use crate::{
-    error::{Changes, ControllerError},
-    failures::Failures,
-    scope::Scope,
-};
+use crate::{error::ControllerError, failures::Failures, outcome::Changes};
 
 /// The longest chain of messages that the controller sends to itself: an idle check that hides a token requests the one
 /// that deletes it. AWS sees such a chain as a loop, which the template allows: this bound ends it.

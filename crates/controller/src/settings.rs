@@ -10,16 +10,12 @@ use mesh::{
     cluster_selection::{ClusterPattern, ClusterSelection},
     guard::MaxDeletePercent,
     names::InvalidField,
+    scope::{BootstrapExtent, BootstrapScope, Scope},
     secret_name::{SecretNamePrefix, SecretNames},
     tenancy::{Tenancy, TenancyName},
     time::{Bounds, GracePeriod},
 };
 use secrecy::SecretString;
-
-use crate::{
-    bootstrap::{BootstrapExtent, BootstrapScope},
-    scope::Scope,
-};
 
 /// The variable with the addresses of Consul.
 const ADDRESS: &str = "CONSUL_HTTP_ADDR";

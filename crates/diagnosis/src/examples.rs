@@ -19,10 +19,11 @@ use mesh::{
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken, ServiceGrant},
 };
+use observe::{CatalogReading, InspectedCluster, MemberService};
 use uuid::Uuid;
 
+use crate::Tokens;
 use crate::doctor::{Check, CheckOutcome, Commands};
-use crate::{CatalogReading, MemberService, ObservedCluster, TokenSource, Tokens};
 
 const CONFIG: &str =
     r#"{"service":{"name":"web","port":80},"proxy":{},"healthSyncContainers":["app"],"consulLogin":{"enabled":true}}"#;
@@ -183,7 +184,7 @@ pub(crate) fn register(catalog: &mut CatalogReading, number: u8, status: CheckSt
 }
 
 /// A cluster with an ECS service that wants two tasks, and has two healthy ones.
-pub(crate) fn healthy() -> ObservedCluster {
+pub(crate) fn healthy() -> InspectedCluster {
     let node = NodeReading { exists: true, ..NodeReading::missing(cluster(), Tenancy::Community) };
     let mut catalog = CatalogReading { nodes: vec![node], ..CatalogReading::default() };
     for number in [1, 2] {
@@ -199,9 +200,9 @@ pub(crate) fn healthy() -> ObservedCluster {
         events: Vec::new(),
         deployments: Vec::new(),
     };
-    let token = TokenSource::AuthMethod { method: None };
-    ObservedCluster {
-        services: vec![MemberService { state, service: web(), token }],
+    let MemberTask { identity, definition: revision, .. } = task(1);
+    InspectedCluster {
+        services: vec![MemberService { state, identity, definition: revision }],
         tasks: vec![task(1), task(2)],
         catalog: Some(catalog),
         ..empty_cluster([definition()])
@@ -209,11 +210,10 @@ pub(crate) fn healthy() -> ObservedCluster {
 }
 
 /// A cluster whose definitions could be read: these.
-pub(crate) fn empty_cluster(definitions: impl IntoIterator<Item = Arc<TaskDefinition>>) -> ObservedCluster {
+pub(crate) fn empty_cluster(definitions: impl IntoIterator<Item = Arc<TaskDefinition>>) -> InspectedCluster {
     let home = ClusterSelection::parse(cluster().as_str(), None).unwrap();
     let names = SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &home);
-    let definitions = definitions.into_iter().map(|definition| (definition.arn.clone(), definition));
-    ObservedCluster::new(cluster(), names, definitions.collect())
+    InspectedCluster::new(cluster(), names, definitions.into_iter().collect())
 }
 
 /// The commands of a person whose stack is `mesh`.

@@ -6,23 +6,21 @@ use std::collections::BTreeSet;
 use mesh::{
     admission::{Claim, TokenFacts, TokenGap},
     broken::LoginTokens,
+    consul_ecs::EcsConfig,
     definition::{MeshIdentity, TaskDefinition},
-    settings::TokenSettings,
     task::{MemberTask, TaskPhase},
     token::ListedToken,
 };
-use serde::{Deserialize, Serialize};
-
-use crate::observed::ObservedCluster;
+use observe::{CallError, InspectedCluster, InspectedTokens};
+use serde::Serialize;
 
 /// The tokens of tasks and services in Consul, without their secret IDs.
 #[derive(Debug, Clone)]
 pub struct Tokens {
     /// As Consul lists them.
     pub listed: Vec<ListedToken>,
-    /// What decides what they grant; `None` with the default policy `allow`, where nothing has to be proven. An error says why
-    /// it could not be read, in one sentence.
-    pub facts: Result<Option<TokenFacts>, String>,
+    /// What decides what they grant; `None` with the default policy `allow`, where nothing has to be proven.
+    pub facts: Result<Option<TokenFacts>, CallError>,
     /// The hosts of this Consul, which tell this datacenter's global tokens from another's.
     pub consul_hosts: BTreeSet<String>,
 }
@@ -37,10 +35,18 @@ impl Tokens {
         claim.proven_by_token(&self.listed, facts, uses_this_consul).err()
     }
 
-    pub(crate) fn of_cluster<'a>(&'a self, cluster: &'a ObservedCluster) -> ClusterTokens<'a> {
+    pub(crate) fn of_cluster<'a>(&'a self, cluster: &'a InspectedCluster) -> ClusterTokens<'a> {
         let tasks = cluster.tasks.iter().map(|member| &member.task);
         let running = tasks.filter(|task| task.phase == TaskPhase::Active).map(|task| (&cluster.arn, task.arn.id()));
         ClusterTokens { all: self, logins: LoginTokens::new(&self.listed, running) }
+    }
+}
+
+impl Tokens {
+    /// The tokens, of a Consul with these hosts.
+    pub fn of_consul(inspected: InspectedTokens, consul_hosts: BTreeSet<String>) -> Self {
+        let InspectedTokens { listed, facts } = inspected;
+        Self { listed, facts, consul_hosts }
     }
 }
 
@@ -71,33 +77,26 @@ pub enum TokenSource {
     Unknown,
 }
 
-/// The login in `CONSUL_ECS_CONFIG_JSON`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Config {
-    consul_login: Option<Login>,
-}
-
-#[derive(Deserialize)]
-struct Login {
-    #[serde(default)]
-    enabled: bool,
-    method: Option<String>,
-}
-
 impl TokenSource {
+    /// How a task gets its token.
+    pub(crate) fn of_task(member: &MemberTask, cluster: &InspectedCluster) -> Self {
+        Self::of(&member.definition, &member.identity, cluster)
+    }
+
     /// How the tasks of a definition get their tokens. A secret that is read counts even if the task is configured to log
     /// in: consul-ecs skips the login then.
-    pub(crate) fn of(definition: &TaskDefinition, identity: &MeshIdentity, settings: TokenSettings<'_>) -> Self {
+    pub(crate) fn of(definition: &TaskDefinition, identity: &MeshIdentity, cluster: &InspectedCluster) -> Self {
+        let settings = cluster.token_settings();
         let read = settings.read(identity);
         if !read.is_empty() {
             return Self::SecretsManager { secrets: read.iter().map(|holder| settings.names.of(holder)).collect() };
         }
-        let config = definition.config_json.as_deref().and_then(|json| serde_json::from_str::<Config>(json).ok());
-        match config.map(|config| config.consul_login) {
-            Some(Some(login)) if login.enabled => Self::AuthMethod { method: login.method },
-            Some(_) => Self::None,
-            None => Self::Unknown,
+        let Some(Ok(config)) = definition.config_json.as_deref().map(str::parse::<EcsConfig>) else {
+            return Self::Unknown;
+        };
+        match config.login() {
+            Some(login) => Self::AuthMethod { method: login.method().map(str::to_owned) },
+            None => Self::None,
         }
     }
 

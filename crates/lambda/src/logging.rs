@@ -7,7 +7,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{filter::filter_fn, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// The crates of this workspace that run in functions: their lines follow the level.
-pub const OWN: [&str; 14] = [
+pub const OWN: [&str; 15] = [
     "audit",
     "audit_function",
     "audit_live",
@@ -19,6 +19,7 @@ pub const OWN: [&str; 14] = [
     "ecs_mesh_controller",
     "lambda",
     "mesh",
+    "observe",
     "report",
     "telemetry",
     "terraform",

@@ -44,6 +44,7 @@ pub mod plan;
 pub mod quota;
 pub mod release;
 pub mod repair;
+pub mod scope;
 pub mod secret;
 pub mod secret_name;
 pub mod secret_reference;

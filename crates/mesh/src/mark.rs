@@ -252,6 +252,14 @@ impl HolderMark {
     }
 }
 
+/// Why a token is kept that tasks of a cluster outside the deployment have used.
+pub fn used_outside(cluster: &str) -> String {
+    format!(
+        "tasks of {cluster} have used it, which EcsClusterArns does not select, so it is not known whether they still do; delete the \
+         token if no task reads it"
+    )
+}
+
 /// The first line of the description of a service's token.
 pub fn title_of(service: &ServiceName) -> String {
     format!("Token for {service} service")

@@ -1,7 +1,7 @@
 //! Tokens and policies: simulated Consul against a real one.
 
 use consul::{ConsulError, Grant, NewToken, Object, Token};
-use controller::{Consul, bootstrap::client_agent_policy};
+use controller::{Edges, bootstrap::client_agent_policy};
 use mesh::tenancy::Tenancy;
 use mesh::token::{AccessorId, TokenPair};
 use secrecy::{ExposeSecret, SecretString};
@@ -46,12 +46,12 @@ fn seen(token: &Token) -> String {
     format!("{} {} {:?} {grants:?} {nothing}", pair.accessor, pair.secret.expose_secret(), token.description.as_str())
 }
 
-async fn read(consul: &dyn Consul, number: usize) -> Result<Option<String>, ConsulError> {
-    Ok(consul.token(&HOME, accessor(number)).await?.as_ref().map(seen))
+async fn read(edges: &Edges, number: usize) -> Result<Option<String>, ConsulError> {
+    Ok(edges.reads.consul.token(&HOME, accessor(number)).await?.as_ref().map(seen))
 }
 
-async fn listed(consul: &dyn Consul) -> Result<Vec<String>, ConsulError> {
-    let tokens = consul.tokens(&HOME, &|_| true).await?.unwrap_or_default();
+async fn listed(edges: &Edges) -> Result<Vec<String>, ConsulError> {
+    let tokens = edges.reads.consul.tokens(&HOME, &|_| true).await?.unwrap_or_default();
     let ours = tokens.iter().filter(|token| token.description.as_str().starts_with("conformance"));
     let line = |token: &mesh::token::ListedToken| {
         let (dated, tenancy) = (token.created_at.is_some(), &token.tenancy);
@@ -62,29 +62,35 @@ async fn listed(consul: &dyn Consul) -> Result<Vec<String>, ConsulError> {
     Ok(lines)
 }
 
-async fn tokens(consul: &dyn Consul) -> Exchange {
+async fn tokens(edges: &Edges) -> Exchange {
     let mut all = Exchange::default();
-    all.note("read one that is not there", read(consul, 0).await);
-    all.note("delete one that is not there", consul.delete_token(&HOME, accessor(0)).await);
-    all.note("update one that is not there", consul.update_token(&token(0, 0, of_service())).await);
-    all.note("create", consul.create_token(&token(0, 0, of_service())).await.map(|made| seen(&made)));
-    all.note("read", read(consul, 0).await);
-    all.note("list", listed(consul).await);
-    all.note("create the same again", consul.create_token(&token(0, 0, of_service())).await.map(drop));
-    all.note("create with another secret half", consul.create_token(&token(0, 1, of_service())).await.map(drop));
-    all.note("create with a secret half in use", consul.create_token(&token(1, 0, of_service())).await.map(drop));
-    all.note("read what was not created", read(consul, 1).await);
-    let before = consul.token(&HOME, accessor(0)).await.unwrap().unwrap();
+    all.note("read one that is not there", read(edges, 0).await);
+    all.note("delete one that is not there", edges.writes.consul.delete_token(&HOME, accessor(0)).await);
+    all.note("update one that is not there", edges.writes.consul.update_token(&token(0, 0, of_service())).await);
+    all.note("create", edges.writes.consul.create_token(&token(0, 0, of_service())).await.map(|made| seen(&made)));
+    all.note("read", read(edges, 0).await);
+    all.note("list", listed(edges).await);
+    all.note("create the same again", edges.writes.consul.create_token(&token(0, 0, of_service())).await.map(drop));
+    all.note(
+        "create with another secret half",
+        edges.writes.consul.create_token(&token(0, 1, of_service())).await.map(drop),
+    );
+    all.note(
+        "create with a secret half in use",
+        edges.writes.consul.create_token(&token(1, 0, of_service())).await.map(drop),
+    );
+    all.note("read what was not created", read(edges, 1).await);
+    let before = edges.reads.consul.token(&HOME, accessor(0)).await.unwrap().unwrap();
     let renamed = NewToken { description: "conformance anew".into(), ..token(0, 0, Grant::AsBefore(before.grants)) };
-    all.note("update the description", consul.update_token(&renamed).await);
-    all.note("read the update", read(consul, 0).await);
-    all.note("delete", consul.delete_token(&HOME, accessor(0)).await);
-    all.note("read what was deleted", read(consul, 0).await);
+    all.note("update the description", edges.writes.consul.update_token(&renamed).await);
+    all.note("read the update", read(edges, 0).await);
+    all.note("delete", edges.writes.consul.delete_token(&HOME, accessor(0)).await);
+    all.note("read what was deleted", read(edges, 0).await);
     let back = NewToken { grant: renamed.grant.clone(), ..token(0, 0, of_service()) };
-    all.note("restore the same pair", consul.create_token(&back).await.map(|made| seen(&made)));
-    all.note("list what was restored", listed(consul).await);
-    all.note("delete in the end", consul.delete_token(&HOME, accessor(0)).await);
-    all.note("nothing is listed", listed(consul).await);
+    all.note("restore the same pair", edges.writes.consul.create_token(&back).await.map(|made| seen(&made)));
+    all.note("list what was restored", listed(edges).await);
+    all.note("delete in the end", edges.writes.consul.delete_token(&HOME, accessor(0)).await);
+    all.note("nothing is listed", listed(edges).await);
     all
 }
 
@@ -92,21 +98,27 @@ fn policy() -> Object {
     client_agent_policy(&HOME, POLICY)
 }
 
-async fn policies(consul: &dyn Consul) -> Exchange {
+async fn policies(edges: &Edges) -> Exchange {
     let mut all = Exchange::default();
-    all.note("delete a policy that is not there", consul.delete_policy(&policy()).await);
-    all.note("make a policy", consul.create_policy(&policy()).await);
-    all.note("make it again", consul.create_policy(&policy()).await);
-    all.note("create", consul.create_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await.map(drop));
-    all.note("list the token with the policy", listed(consul).await);
-    all.note("delete the policy", consul.delete_policy(&policy()).await);
-    all.note("delete it again", consul.delete_policy(&policy()).await);
-    all.note("read the token that had the policy", read(consul, 0).await);
-    all.note("create the policy again", consul.create_policy(&policy()).await);
-    all.note("restore the policy", consul.update_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await);
-    all.note("read the token with the restored policy", read(consul, 0).await);
-    all.note("delete the token", consul.delete_token(&HOME, accessor(0)).await);
-    all.note("delete the policy in the end", consul.delete_policy(&policy()).await);
+    all.note("delete a policy that is not there", edges.writes.consul.delete_policy(&policy()).await);
+    all.note("make a policy", edges.writes.consul.create_policy(&policy()).await);
+    all.note("make it again", edges.writes.consul.create_policy(&policy()).await);
+    all.note(
+        "create",
+        edges.writes.consul.create_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await.map(drop),
+    );
+    all.note("list the token with the policy", listed(edges).await);
+    all.note("delete the policy", edges.writes.consul.delete_policy(&policy()).await);
+    all.note("delete it again", edges.writes.consul.delete_policy(&policy()).await);
+    all.note("read the token that had the policy", read(edges, 0).await);
+    all.note("create the policy again", edges.writes.consul.create_policy(&policy()).await);
+    all.note(
+        "restore the policy",
+        edges.writes.consul.update_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await,
+    );
+    all.note("read the token with the restored policy", read(edges, 0).await);
+    all.note("delete the token", edges.writes.consul.delete_token(&HOME, accessor(0)).await);
+    all.note("delete the policy in the end", edges.writes.consul.delete_policy(&policy()).await);
     all
 }
 
@@ -114,11 +126,11 @@ async fn policies(consul: &dyn Consul) -> Exchange {
 async fn tokens_and_client_policies_behave_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-acl").await;
-    let real = real(&world).await.consul;
-    let real = [tokens(real.as_ref()).await, policies(real.as_ref()).await];
+    let real = real(&world).await;
+    let real = [tokens(&real).await, policies(&real).await];
     for simulated in Dialect::ALL.map(Direct::new) {
-        let consul = simulated.edges.consul.as_ref();
-        assert_same(&simulated.drive(CallOutcome::Served, tokens(consul)), &real[0]);
-        assert_same(&simulated.drive(CallOutcome::Served, policies(consul)), &real[1]);
+        let edges = &simulated.edges;
+        assert_same(&simulated.drive(CallOutcome::Served, tokens(edges)), &real[0]);
+        assert_same(&simulated.drive(CallOutcome::Served, policies(edges)), &real[1]);
     }
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use ::aws::secrets::{SecretStore, SecretsError};
-use controller::{Ecs, Queue};
+use ::aws::secrets::SecretsError;
+use controller::{Edges, Queue};
 use mesh::arn::{ClusterArn, TaskArn, TaskDefinitionArn};
 use mesh::secret::{Retirement, SecretState, StoredSecret};
 use mesh::token::TokenPair;
+use observe::Ecs;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Exchange, assert_same, real};
@@ -31,37 +32,37 @@ fn seen(secret: &StoredSecret) -> String {
 
 async fn written(
     all: &mut Exchange,
-    secrets: &dyn SecretStore,
+    edges: &Edges,
     (name, seen_before): (&str, &StoredSecret),
     state: SecretState,
 ) -> StoredSecret {
-    let written = secrets.write(name, seen_before, &state).await;
+    let written = edges.writes.secrets.write(name, seen_before, &state).await;
     all.note("write", written.as_ref().map(drop));
-    let read = secrets.read(name).await.unwrap();
+    let read = edges.reads.secrets.read(name).await.unwrap();
     all.note("read it", Ok::<_, SecretsError>(seen(&read)));
     let is_known = written.is_ok_and(|version| Some(version) == read.version);
     all.note("its version is known", Ok::<_, SecretsError>(is_known));
     read
 }
 
-async fn secrets(secrets: &dyn SecretStore, name: &str) -> Exchange {
+async fn secrets(edges: &Edges, name: &str) -> Exchange {
     let mut all = Exchange::default();
-    let missing = secrets.read(name).await.unwrap();
+    let missing = edges.reads.secrets.read(name).await.unwrap();
     all.note("missing", Ok::<_, SecretsError>(seen(&missing)));
-    let active = written(&mut all, secrets, (name, &missing), SecretState::Active(pair("one"))).await;
+    let active = written(&mut all, edges, (name, &missing), SecretState::Active(pair("one"))).await;
     let retiring = SecretState::Retiring(pair("one"), Retirement::default());
-    let retiring = written(&mut all, secrets, (name, &active), retiring).await;
-    let empty = written(&mut all, secrets, (name, &retiring), SecretState::Empty).await;
-    let active = written(&mut all, secrets, (name, &empty), SecretState::Active(pair("two"))).await;
-    written(&mut all, secrets, (name, &active), SecretState::Active(pair("two"))).await;
+    let retiring = written(&mut all, edges, (name, &active), retiring).await;
+    let empty = written(&mut all, edges, (name, &retiring), SecretState::Empty).await;
+    let active = written(&mut all, edges, (name, &empty), SecretState::Active(pair("two"))).await;
+    written(&mut all, edges, (name, &active), SecretState::Active(pair("two"))).await;
     // A writer that has read an older version is refused
-    written(&mut all, secrets, (name, &empty), SecretState::Empty).await;
-    written(&mut all, secrets, (name, &empty), SecretState::Active(pair("two"))).await;
+    written(&mut all, edges, (name, &empty), SecretState::Empty).await;
+    written(&mut all, edges, (name, &empty), SecretState::Active(pair("two"))).await;
     all.note(
         "created by another writer",
-        secrets.write(name, &missing, &SecretState::Active(pair("three"))).await.map(drop),
+        edges.writes.secrets.write(name, &missing, &SecretState::Active(pair("three"))).await.map(drop),
     );
-    let read = secrets.read(name).await;
+    let read = edges.reads.secrets.read(name).await;
     all.note("the value is unchanged", read.as_ref().map(seen));
     all
 }
@@ -71,9 +72,9 @@ async fn secrets_behave_as_on_ministack() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-secrets").await;
     let name = format!("{}-service-0", world.prefix);
-    let real = secrets(real(&world).await.secrets.as_ref(), &name).await;
+    let real = secrets(&real(&world).await, &name).await;
     let simulated = Direct::new(Dialect::V1_21);
-    assert_same(&simulated.drive(CallOutcome::Served, secrets(simulated.edges.secrets.as_ref(), &name)), &real);
+    assert_same(&simulated.drive(CallOutcome::Served, secrets(&simulated.edges, &name)), &real);
 }
 
 async fn tasks(ecs: &dyn Ecs, cluster: &ClusterArn, definition: &TaskDefinitionArn, known: &[TaskArn; 2]) -> Exchange {
@@ -123,7 +124,7 @@ async fn tasks_are_read_as_on_ministack() {
     let known = [running.parse().unwrap(), stopped.parse().unwrap()];
     let edges = real(&world).await;
     let cluster = world.cluster().parse().unwrap();
-    let real = tasks(edges.ecs.as_ref(), &cluster, &definition.0.parse().unwrap(), &known).await;
+    let real = tasks(edges.reads.ecs.as_ref(), &cluster, &definition.0.parse().unwrap(), &known).await;
     // And the same tasks in the simulation
     let simulated = Direct::new(Dialect::V1_21);
     let (cluster, definition, known) = simulated.with(|world| {
@@ -131,7 +132,7 @@ async fn tasks_are_read_as_on_ministack() {
         (world.clusters[0].clone(), world.ecs.tasks[0].definition.clone(), [world.ecs.tasks[0].arn.clone(), stopped])
     });
     let simulated =
-        simulated.drive(CallOutcome::Served, tasks(simulated.edges.ecs.as_ref(), &cluster, &definition, &known));
+        simulated.drive(CallOutcome::Served, tasks(simulated.edges.reads.ecs.as_ref(), &cluster, &definition, &known));
     assert_same(&simulated, &real);
 }
 

@@ -1,7 +1,7 @@
 //! Services, checks, nodes and agents: simulated Consul against a real one.
 
 use consul::ConsulError;
-use controller::Consul;
+use controller::Edges;
 use mesh::arn::{ClusterArn, TaskArn, TaskId};
 use mesh::catalog::{CheckStatus, DrainReason, HealthCheck, ServiceInstance};
 use mesh::tenancy::Tenancy;
@@ -45,79 +45,94 @@ fn checks_seen(checks: &[HealthCheck]) -> Vec<String> {
     lines
 }
 
-async fn node(consul: &dyn Consul, name: &str, cluster: &ClusterArn) -> Result<Option<String>, ConsulError> {
-    let node = consul.node(name, &HOME).await?;
+async fn node(edges: &Edges, name: &str, cluster: &ClusterArn) -> Result<Option<String>, ConsulError> {
+    let node = edges.reads.consul.node(name, &HOME).await?;
     Ok(node.map(|node| format!("{} {:?} {:?}", node.is_synthetic, all_seen(&node.instances, cluster), node.others)))
 }
 
 /// Reads and changes of a cluster's node with one task's service, its sidecar proxy, their checks, and another owner's service.
-async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
+async fn exchange(edges: &Edges, cluster: &ClusterArn) -> Exchange {
     let (mut all, name) = (Exchange::default(), cluster.as_str());
     let unknown: TaskId = "ffffffffffffffffffffffffffffffff".parse().unwrap();
-    all.note("node that is not there", node(consul, "nowhere", cluster).await);
-    all.note("node", node(consul, name, cluster).await);
+    all.note("node that is not there", node(edges, "nowhere", cluster).await);
+    all.note("node", node(edges, name, cluster).await);
     let is_its_node = |names: Vec<String>| names.iter().any(|node| node == name);
-    all.note("is a synthetic node", consul.synthetic_nodes(&HOME).await.map(is_its_node));
+    all.note("is a synthetic node", edges.reads.consul.synthetic_nodes(&HOME).await.map(is_its_node));
     let asked = [unknown.clone(), task()];
-    let found = consul.instances(cluster, &HOME, &asked).await.unwrap();
+    let found = edges.reads.consul.instances(cluster, &HOME, &asked).await.unwrap();
     all.note("instances", Ok::<_, ConsulError>(all_seen(&found, cluster)));
-    all.note("of an unknown task", consul.instances(cluster, &HOME, std::slice::from_ref(&unknown)).await);
-    all.note("of no task", consul.instances(cluster, &HOME, &[]).await);
+    all.note("of an unknown task", edges.reads.consul.instances(cluster, &HOME, std::slice::from_ref(&unknown)).await);
+    all.note("of no task", edges.reads.consul.instances(cluster, &HOME, &[]).await);
     let service = SERVICE.parse().unwrap();
-    let of_service = consul.instances_of(&service, &HOME, &[task()]).await.map(|all| all_seen(&all, cluster));
+    let of_service =
+        edges.reads.consul.instances_of(&service, &HOME, &[task()]).await.map(|all| all_seen(&all, cluster));
     all.note("of the service", of_service);
-    all.note("of the service, of an unknown task", consul.instances_of(&service, &HOME, &[unknown]).await);
-    let checks = consul.checks(cluster, &HOME, &asked).await.unwrap();
+    all.note("of the service, of an unknown task", edges.reads.consul.instances_of(&service, &HOME, &[unknown]).await);
+    let checks = edges.reads.consul.checks(cluster, &HOME, &asked).await.unwrap();
     all.note("checks", Ok::<_, ConsulError>(checks_seen(&checks)));
-    all.note("checks of nothing", consul.checks(cluster, &HOME, &[]).await);
-    all.note("checks of the node", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
-    all.note("checks of no node", consul.node_checks("nowhere", &HOME).await);
+    all.note("checks of nothing", edges.reads.consul.checks(cluster, &HOME, &[]).await);
+    all.note(
+        "checks of the node",
+        edges.reads.consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)),
+    );
+    all.note("checks of no node", edges.reads.consul.node_checks("nowhere", &HOME).await);
 
     let critical: Vec<HealthCheck> =
         checks.iter().map(|c| HealthCheck { status: CheckStatus::Critical, ..c.clone() }).collect();
-    all.note("set checks to critical", consul.set_checks(&critical).await);
-    all.note("critical checks", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
+    all.note("set checks to critical", edges.writes.consul.set_checks(&critical).await);
+    all.note("critical checks", edges.reads.consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
     // New checks
     let drain = |instance: &ServiceInstance| HealthCheck::maintenance(instance, DrainReason::Stopping);
     let mut drains: Vec<HealthCheck> = found.iter().map(drain).collect();
-    all.note("drain", consul.set_checks(&drains).await);
-    all.note("drain again", consul.set_checks(&drains).await);
+    all.note("drain", edges.writes.consul.set_checks(&drains).await);
+    all.note("drain again", edges.writes.consul.set_checks(&drains).await);
     // A drain because of a gone host replaces it, and ends
     let of_host = |instance: &ServiceInstance| HealthCheck::maintenance(instance, DrainReason::HostGone);
     let of_hosts: Vec<HealthCheck> = found.iter().map(of_host).collect();
-    all.note("drain because of the host", consul.set_checks(&of_hosts).await);
-    let known = consul.node_checks(name, &HOME).await.unwrap();
+    all.note("drain because of the host", edges.writes.consul.set_checks(&of_hosts).await);
+    let known = edges.reads.consul.node_checks(name, &HOME).await.unwrap();
     let known: Vec<HealthCheck> = known.into_iter().filter(HealthCheck::drains_for_gone_host).collect();
     let stale = HealthCheck { modify_index: known[0].modify_index + 1_000, ..known[0].clone() };
-    all.note("one of two drains has changed", consul.deregister_checks(&[known[1].clone(), stale]).await);
-    all.note("no drain has ended", consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)));
-    all.note("end the drains", consul.deregister_checks(&known).await);
-    all.note("ended drains", consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)));
-    all.note("end them again", consul.deregister_checks(&known).await);
-    all.note("drain once more", consul.set_checks(&drains).await);
-    all.note("recover", consul.set_checks(&checks).await);
-    all.note("checks of the drained", consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)));
+    all.note("one of two drains has changed", edges.writes.consul.deregister_checks(&[known[1].clone(), stale]).await);
+    all.note(
+        "no drain has ended",
+        edges.reads.consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)),
+    );
+    all.note("end the drains", edges.writes.consul.deregister_checks(&known).await);
+    all.note(
+        "ended drains",
+        edges.reads.consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)),
+    );
+    all.note("end them again", edges.writes.consul.deregister_checks(&known).await);
+    all.note("drain once more", edges.writes.consul.set_checks(&drains).await);
+    all.note("recover", edges.writes.consul.set_checks(&checks).await);
+    all.note(
+        "checks of the drained",
+        edges.reads.consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)),
+    );
     let stray = HealthCheck { service_id: "gone".to_owned(), id: "gone-app".to_owned(), ..critical[0].clone() };
-    all.note("check of a service that is gone", consul.set_checks(&[stray]).await);
+    all.note("check of a service that is gone", edges.writes.consul.set_checks(&[stray]).await);
     "once more".clone_into(&mut drains[0].output);
     drains.push(drain(&ServiceInstance { id: "gone".to_owned(), ..found[0].clone() }));
-    all.note("drain one of them that is gone", consul.set_checks(&drains).await);
-    all.note("all or nothing", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
+    all.note("drain one of them that is gone", edges.writes.consul.set_checks(&drains).await);
+    all.note("all or nothing", edges.reads.consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
 
     let stale = ServiceInstance { modify_index: found[0].modify_index + 1_000, ..found[0].clone() };
-    all.note("one of two has changed", consul.deregister(&[found[1].clone(), stale]).await);
-    all.note("nothing was deregistered", node(consul, name, cluster).await);
+    all.note("one of two has changed", edges.writes.consul.deregister(&[found[1].clone(), stale]).await);
+    all.note("nothing was deregistered", node(edges, name, cluster).await);
     let many: Vec<ServiceInstance> =
         (0..200).map(|number| ServiceInstance { id: format!("none-{number}"), ..found[0].clone() }).collect();
-    all.note("too many at once", consul.deregister(&many).await);
-    all.note("deregister", consul.deregister(&found).await);
-    all.note("only the other owner's service is left", node(consul, name, cluster).await);
-    all.note("deregister what is gone", consul.deregister(&found).await);
-    all.note("deregister node", consul.deregister_node(name, &HOME).await);
-    all.note("node that is gone", node(consul, name, cluster).await);
-    all.note("deregister it again", consul.deregister_node(name, &HOME).await);
-    all.note("force an unknown agent to leave", consul.force_leave("unknown", &HOME).await);
-    let servers = consul
+    all.note("too many at once", edges.writes.consul.deregister(&many).await);
+    all.note("deregister", edges.writes.consul.deregister(&found).await);
+    all.note("only the other owner's service is left", node(edges, name, cluster).await);
+    all.note("deregister what is gone", edges.writes.consul.deregister(&found).await);
+    all.note("deregister node", edges.writes.consul.deregister_node(name, &HOME).await);
+    all.note("node that is gone", node(edges, name, cluster).await);
+    all.note("deregister it again", edges.writes.consul.deregister_node(name, &HOME).await);
+    all.note("force an unknown agent to leave", edges.writes.consul.force_leave("unknown", &HOME).await);
+    let servers = edges
+        .reads
+        .consul
         .members(&HOME)
         .await
         .map(|all| all.iter().any(|member| member.status == mesh::catalog::AgentStatus::Alive));
@@ -134,7 +149,7 @@ async fn the_catalog_behaves_as_on_consul() {
     let arn = TaskArn::in_cluster(&cluster, &task());
     world.register_instance(SERVICE, arn.as_str()).await;
     world.register_raw(&json!({ "Service": { "ID": "database", "Service": "database" } })).await;
-    let real = exchange(real(&world).await.consul.as_ref(), &cluster).await;
+    let real = exchange(&real(&world).await, &cluster).await;
     // And the same services in the simulation
     for simulated in Dialect::ALL.map(Direct::new) {
         let cluster = simulated.with(|world| {
@@ -148,7 +163,7 @@ async fn the_catalog_behaves_as_on_consul() {
             world.is_cleaned_up = true;
             cluster
         });
-        let simulated = simulated.drive(CallOutcome::Served, exchange(simulated.edges.consul.as_ref(), &cluster));
+        let simulated = simulated.drive(CallOutcome::Served, exchange(&simulated.edges, &cluster));
         assert_same(&simulated, &real);
     }
 }

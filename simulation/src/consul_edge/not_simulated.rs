@@ -1,7 +1,7 @@
 //! What the controller reads and creates when it is set up.
 
 use async_trait::async_trait;
-use consul::{ConsulBootstrap, ConsulError, Fields, Kind, Object, OwnToken, Permissions, Release};
+use consul::{ConsulError, Fields, Kind, Object, ObjectReads, ObjectWrites, OwnToken, Permissions, Release};
 use mesh::{
     permissions::Permission,
     tenancy::{Tenancy, TenancyName},
@@ -14,7 +14,7 @@ fn not_simulated() -> ConsulError {
 }
 
 #[async_trait]
-impl ConsulBootstrap for ConsulEdge {
+impl ObjectReads for ConsulEdge {
     async fn is_primary(&self) -> Result<bool, ConsulError> {
         Err(not_simulated())
     }
@@ -30,7 +30,10 @@ impl ConsulBootstrap for ConsulEdge {
         }
         Ok(self.policy(object).await?.map(|()| object.body.clone()))
     }
+}
 
+#[async_trait]
+impl ObjectWrites for ConsulEdge {
     async fn create(&self, _: &Object, _: Fields) -> Result<(), ConsulError> {
         Err(not_simulated())
     }

@@ -1,7 +1,7 @@
 //! What the edge makes of the answers of each dialect.
 
 use consul::{Grant, NewToken};
-use controller::{Consul, bootstrap::client_agent_policy};
+use controller::{Edges, bootstrap::client_agent_policy};
 use mesh::token::TokenPair;
 use secrecy::SecretString;
 
@@ -28,15 +28,15 @@ fn kind<T>(result: Result<T, ConsulError>) -> String {
 }
 
 /// One call of each sort.
-async fn calls(consul: &dyn Consul) -> Vec<String> {
+async fn calls(edges: &Edges) -> Vec<String> {
     let accessor = token().pair.accessor;
     vec![
-        kind(consul.token(&HOME, accessor).await),
-        kind(consul.update_token(&token()).await),
-        kind(consul.delete_token(&HOME, accessor).await),
-        kind(consul.create_policy(&policy()).await),
-        kind(consul.delete_policy(&policy()).await),
-        kind(consul.force_leave("gone", &HOME).await),
+        kind(edges.reads.consul.token(&HOME, accessor).await),
+        kind(edges.writes.consul.update_token(&token()).await),
+        kind(edges.writes.consul.delete_token(&HOME, accessor).await),
+        kind(edges.writes.consul.create_policy(&policy()).await),
+        kind(edges.writes.consul.delete_policy(&policy()).await),
+        kind(edges.writes.consul.force_leave("gone", &HOME).await),
     ]
 }
 
@@ -44,16 +44,16 @@ async fn calls(consul: &dyn Consul) -> Vec<String> {
 fn a_deletion_that_is_repeated_succeeds_in_each_dialect() {
     for world in Dialect::ALL.map(Direct::new) {
         // Given a token and a policy
-        let consul = world.edges.consul.as_ref();
+        let edges = &world.edges;
         world.drive(CallOutcome::Served, async {
-            consul.create_token(&token()).await.unwrap();
-            consul.create_policy(&policy()).await.unwrap();
+            edges.writes.consul.create_token(&token()).await.unwrap();
+            edges.writes.consul.create_policy(&policy()).await.unwrap();
         });
         // When the first answer to their deletion is lost, and the client repeats the request
         world.drive(CallOutcome::Repeated, async {
             // Then they are deleted
-            consul.delete_token(&HOME, token().pair.accessor).await.unwrap();
-            assert!(consul.delete_policy(&policy()).await.unwrap());
+            edges.writes.consul.delete_token(&HOME, token().pair.accessor).await.unwrap();
+            assert!(edges.writes.consul.delete_policy(&policy()).await.unwrap());
         });
     }
 }
@@ -67,7 +67,7 @@ fn a_fault_becomes_the_same_error_in_each_dialect() {
         (Fault::Credential, "CredentialRejected"),
     ] {
         for world in Dialect::ALL.map(Direct::new) {
-            let found = world.drive(CallOutcome::Refused(fault), calls(world.edges.consul.as_ref()));
+            let found = world.drive(CallOutcome::Refused(fault), calls(&world.edges));
             assert_eq!(found, vec![expected; found.len()], "{fault:?}");
         }
     }

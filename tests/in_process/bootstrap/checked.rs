@@ -1,6 +1,7 @@
 //! The check of an installation: it finds what is missing, and writes nothing.
 
-use controller::{Controller, Deadline, SweepOrder};
+use controller::Controller;
+use observe::{Deadline, SweepOrder};
 use report::{CheckReport, ErrorLabel};
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use controller::{Deadline, Reach};
+use observe::{Deadline, Reach};
 use serde_json::Value;
 
 use crate::{

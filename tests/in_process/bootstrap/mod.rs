@@ -10,7 +10,8 @@ mod recorded;
 mod repeated;
 mod requests;
 
-use controller::{BootstrapReport, Controller, Deadline, settings::Settings};
+use controller::{BootstrapReport, Controller, settings::Settings};
+use observe::Deadline;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, Recorder};
 

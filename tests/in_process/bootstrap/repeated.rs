@@ -5,7 +5,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use controller::{Controller, Deadline, SweepOrder};
+use controller::Controller;
+use observe::{Deadline, SweepOrder};
 use report::{ErrorLabel, SweepReport};
 use serde_json::Value;
 

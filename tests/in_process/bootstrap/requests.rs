@@ -1,6 +1,7 @@
 //! The requests of the first bootstrap and of a repeated one.
 
-use controller::{BootstrapError, ControllerError, Deadline};
+use controller::{BootstrapError, ControllerError};
+use observe::{CallError, Deadline};
 use serde_json::{Value, json};
 
 use crate::{
@@ -133,10 +134,13 @@ async fn work_beyond_the_deadline_is_reported() {
     let of_time: Vec<&str> = report
         .failures
         .iter()
-        .filter(|failure| matches!(failure.error, BootstrapError::Controller(ControllerError::OutOfTime)))
+        .filter(|failure| matches!(failure.error, BootstrapError::Call(CallError::OutOfTime(_))))
         .map(|failure| failure.object.as_str())
         .collect();
     assert!(of_time.contains(&"auth method iam-ecs-service-token"), "{report:?}");
     let of_nodes: Vec<_> = report.not_created.iter().map(|((cluster, _), error)| (cluster.as_str(), error)).collect();
-    assert!(matches!(of_nodes[..], [(CLUSTER, error)] if matches!(**error, ControllerError::OutOfTime)), "{report:?}");
+    assert!(
+        matches!(of_nodes[..], [(CLUSTER, error)] if matches!(**error, ControllerError::Call(CallError::OutOfTime(_)))),
+        "{report:?}"
+    );
 }

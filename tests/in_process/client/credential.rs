@@ -1,6 +1,6 @@
 //! The controller's token, and Consul's answers that are ambiguous without it.
 
-use consul::{Acl as _, Catalog as _, ConsulError};
+use consul::{CatalogReads as _, ConsulError, TokenReads as _, TokenWrites as _};
 use mesh::{arn::ClusterArn, tenancy::Tenancy};
 use serde_json::json;
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use consul::{Acl as _, ConsulError, HttpConsul, NoServers, RetryPolicy, Server, ServerSource, TlsSettings};
+use consul::{ConsulError, HttpConsul, NoServers, RetryPolicy, Server, ServerSource, TlsSettings, TokenReads as _};
 use futures::future::join_all;
 use mesh::tenancy::Tenancy;
 use tokio::{

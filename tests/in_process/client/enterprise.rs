@@ -1,8 +1,9 @@
 //! Consul Enterprise: the request of every method of the client, with its partition and namespace.
 
 use consul::{
-    Acl as _, Agents as _, Catalog as _, ConsulBootstrap as _, ConsulError, Grant, Kind, Logins as _, NewToken, Object,
-    Permissions as _, Release as _,
+    AgentReads as _, AgentWrites as _, CatalogReads as _, CatalogWrites as _, ConsulError, Grant, Kind, Logins as _,
+    NewToken, Object, ObjectReads as _, ObjectWrites as _, Permissions as _, Release as _, TokenReads as _,
+    TokenWrites as _,
 };
 use mesh::{
     arn::TaskArn,

@@ -9,7 +9,8 @@ use std::{
 };
 
 use consul::{
-    Acl as _, Catalog as _, ConsulError, CredentialSource, Grant, HttpConsul, NewToken, RetryPolicy, TlsSettings,
+    CatalogWrites as _, ConsulError, CredentialSource, Grant, HttpConsul, NewToken, RetryPolicy, TlsSettings,
+    TokenReads as _, TokenWrites as _,
 };
 use mesh::{tenancy::Tenancy, token::TokenPair};
 use secrecy::SecretString;

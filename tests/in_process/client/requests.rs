@@ -1,6 +1,6 @@
 //! Exact requests, and the parsing of answers of all versions.
 
-use consul::{Acl as _, Catalog as _};
+use consul::{CatalogReads as _, CatalogWrites as _, TokenReads as _};
 use mesh::{
     catalog::{CheckStatus, DrainReason, HealthCheck},
     tenancy::Tenancy,

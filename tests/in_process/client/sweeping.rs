@@ -1,6 +1,9 @@
 //! Exact requests that only sweeps make, and the parsing of their answers.
 
-use consul::{Acl as _, Agents as _, Catalog as _, ConsulError, Grant, NewToken};
+use consul::{
+    AgentReads as _, AgentWrites as _, CatalogReads as _, ConsulError, Grant, NewToken, TokenReads as _,
+    TokenWrites as _,
+};
 use mesh::{
     catalog::{AgentStatus, Member},
     tenancy::{Tenancy, TenancyName},

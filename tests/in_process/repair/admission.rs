@@ -7,7 +7,6 @@ use std::sync::{
 
 use async_trait::async_trait;
 use aws::iam::{IamError, IamRoles};
-use controller::SweepOrder;
 use mesh::{
     admission::{IamRole, RoleArn},
     catalog::CheckStatus,
@@ -15,6 +14,7 @@ use mesh::{
     definition::Tags,
     tenancy::Tenancy,
 };
+use observe::SweepOrder;
 use report::{ErrorLabel, PlannedAction, SweepOutcome};
 use simulation::{admission::Standing, containers::Containers, direct::Direct};
 
@@ -185,7 +185,7 @@ impl IamRoles for NoIam {
 async fn the_first_failure_of_iam_ends_its_reads() {
     // Given ten lost tasks with ten roles, and no permission to read them
     let (mut mesh, iam) = (Mesh::running(10), Arc::new(NoIam::default()));
-    mesh.0.edges.iam = iam.clone();
+    mesh.0.edges.reads.iam = iam.clone();
     mesh.change(|world| {
         world.ecs.rewrites.task = Box::new(|task| {
             task.placement.role = Some(format!("arn:aws:iam::123456789012:role/consul-ecs/{}", task.arn.id()));

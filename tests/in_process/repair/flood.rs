@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use controller::{Deadline, SweepOrder};
 use mesh::{settings::Mode, time::Bounds};
+use observe::{Deadline, SweepOrder};
 use report::SweepOutcome;
 
 use super::Mesh;

@@ -1,7 +1,7 @@
 //! What waits for a second look or for a person: tasks that ECS does not know, and corrections of a large share of a service.
 
-use controller::SweepOrder;
 use mesh::{catalog::CheckStatus, time::Bounds};
+use observe::SweepOrder;
 use report::{PlannedAction, SweepOutcome};
 use serde_json::json;
 use simulation::containers::Containers;

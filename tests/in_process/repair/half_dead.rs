@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use controller::{Scope, SweepOrder};
 use mesh::{
     catalog::CheckStatus,
     consul_ecs::{MESH_TAG, SERVICE_NAME_TAG},
     definition::Tags,
     repair::REPAIR_TAG,
+    scope::Scope,
     settings::Mode,
     task::ContainerHealth,
 };
+use observe::SweepOrder;
 use serde_json::json;
 use simulation::containers::Containers;
 

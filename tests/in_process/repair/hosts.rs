@@ -1,10 +1,10 @@
 //! Tasks on hosts that ECS has lost contact with: what is drained if EC2 says that the host is gone, and what that costs.
 
-use controller::SweepOrder;
 use mesh::{
     catalog::{CheckStatus, HealthCheck},
     settings::RepairMode,
 };
+use observe::SweepOrder;
 use report::SweepOutcome;
 use serde_json::{Value, json};
 use simulation::{containers::Containers, hosts::Host};

@@ -9,8 +9,9 @@ mod hosts;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use controller::{Controller, Deadline, Delivery, Scope, SweepOrder};
-use mesh::{arn::TaskId, catalog::CheckStatus};
+use controller::{Controller, Delivery};
+use mesh::{arn::TaskId, catalog::CheckStatus, scope::Scope};
+use observe::{Deadline, SweepOrder};
 use report::SweepReport;
 use serde_json::Value;
 use simulation::{containers::Containers, direct::Direct, world::World};

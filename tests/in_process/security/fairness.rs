@@ -1,6 +1,6 @@
 //! A noisy cluster does not delay others: neither by slow answers, nor by conflicts, nor by floods of messages.
 
-use controller::Deadline;
+use observe::Deadline;
 use serde_json::{Value, json};
 
 use crate::{

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use consul::{
-    Agents as _, Catalog as _, ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings,
+    AgentWrites as _, CatalogReads as _, ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy,
+    TlsSettings,
 };
 use mesh::{
     cluster_selection::ClusterSelection,

@@ -4,7 +4,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use consul::{
-    Acl as _, Agents as _, Catalog as _, ConsulBootstrap as _, ConsulUrls, Grant, HttpConsul, NewToken, TlsSettings,
+    AgentReads as _, AgentWrites as _, CatalogReads as _, CatalogWrites as _, ConsulUrls, Grant, HttpConsul, NewToken,
+    ObjectReads as _, ObjectWrites as _, TlsSettings, TokenReads as _, TokenWrites as _,
 };
 use consul::{Kind, Object};
 use futures::future::join_all;

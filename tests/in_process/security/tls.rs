@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use consul::{Acl as _, ConsulError, ConsulUrls, HttpConsul, RetryPolicy, TlsSettings};
+use consul::{ConsulError, ConsulUrls, HttpConsul, RetryPolicy, TlsSettings, TokenReads as _};
 use mesh::tenancy::Tenancy;
 
 use crate::environment::{Token, without_time_limits};

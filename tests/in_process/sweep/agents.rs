@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use controller::SweepOrder;
+use observe::SweepOrder;
 use report::{ErrorLabel, PlannedAction, SweepOutcome};
 use serde_json::{Value, json};
 

@@ -5,7 +5,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use controller::{CleanupReport, Deadline};
+use controller::CleanupReport;
+use observe::Deadline;
 use serde_json::json;
 
 use super::{environment, forward};

@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 
-use controller::{Edges, SweepOrder};
+use controller::Edges;
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::World;
+use observe::SweepOrder;
 use report::SweepOutcome;
 use serde_json::json;
 use test_harness::recorder::Answer;
 
 use super::{environment, forward, stopped_task_with_services, swept};
-use crate::{counted::Counters, environment::refusal, time::Fixed};
+use crate::{
+    counted::Counters,
+    environment::{at, refusal},
+    time::Fixed,
+};
 
 const SCHEDULED: SweepOrder =
     SweepOrder { clusters: Vec::new(), dry_run: false, force: false, deleted: None, is_scheduled: true, waited: None };
@@ -38,8 +43,8 @@ async fn only_a_sweep_that_has_read_all_clusters_counts() {
 }
 
 /// The edges at this time.
-fn at(time: Timestamp) -> impl FnOnce(Edges) -> Edges {
-    move |edges| Edges { clock: Arc::new(Fixed(time)), ..edges }
+fn at_time(time: Timestamp) -> impl FnOnce(Edges) -> Edges {
+    move |edges| at(Arc::new(Fixed(time)), edges)
 }
 
 #[tokio::test]
@@ -50,7 +55,7 @@ async fn a_task_that_stopped_a_minute_ago_shows_that_events_are_missed() {
         [(10, SCHEDULED, None), (60, SCHEDULED, Some(&1)), (60, SweepOrder::default(), None)]
     {
         stopped_task_with_services(&world).await;
-        let later = at(Timestamp::now() + SignedDuration::from_secs(seconds));
+        let later = at_time(Timestamp::now() + SignedDuration::from_secs(seconds));
         let environment = environment(&world, forward, forward, &[], later).await;
         assert_eq!(swept(&environment, &order).await.clusters[0].deleted["services"], 2);
         assert_eq!(counters.take().get("EventsMissed"), missed, "{seconds} seconds, {order:?}");
@@ -68,11 +73,11 @@ async fn a_stop_between_two_sweeps_shows_that_its_event_is_missed() {
     world.register_instance(&world.service(), &task).await;
     // Given a sweep before the task has stopped
     let first = Timestamp::now();
-    swept(&environment(&world, forward, forward, &[], at(first)).await, &SCHEDULED).await;
+    swept(&environment(&world, forward, forward, &[], at_time(first)).await, &SCHEDULED).await;
     assert_eq!((world.service_ids().await.len(), counters.take().get("EventsMissed")), (2, None));
     // When the task stops, and the next sweep comes after the default ReconcileRate
     world.stop(&task).await;
-    let next = environment(&world, forward, forward, &[], at(first + SignedDuration::from_mins(5))).await;
+    let next = environment(&world, forward, forward, &[], at_time(first + SignedDuration::from_mins(5))).await;
     // Then that sweep removes its instances, and counts it
     assert_eq!(swept(&next, &SCHEDULED).await.clusters[0].deleted["services"], 2);
     assert_eq!(counters.take().get("EventsMissed"), Some(&1));

@@ -1,8 +1,8 @@
 //! What one author can write: secrets that cannot be used, names that are reserved, spellings without number. It harms only the
 //! author's own service.
 
-use controller::{Deadline, SweepOrder};
 use local_stack::world::{Definition, World, cluster_arn, idle_check, mesh_tags, task_id};
+use observe::{Deadline, SweepOrder};
 use report::{Problem, SweepOutcome, SweepReport};
 use serde_json::json;
 use test_harness::recorder::{Answer, RecordedRequest};

@@ -7,8 +7,8 @@ use std::sync::{
 };
 
 use aws::ecs::{AwsEcs, TaskList, Tasks};
-use controller::SweepOrder;
 use local_stack::world::{World, cluster_arn, idle_check};
+use observe::SweepOrder;
 use report::SweepOutcome;
 use serde_json::json;
 use test_harness::{

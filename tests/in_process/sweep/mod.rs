@@ -19,12 +19,13 @@ use std::sync::{
 };
 
 use crate::{
-    environment::{self, Environment},
+    environment::{self, Environment, at},
     time::{Fixed, LONG, over_when},
 };
-use controller::{Deadline, Edges, SweepOrder, Waited};
+use controller::Edges;
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, cluster_arn};
+use observe::{Deadline, SweepOrder, Waited};
 use report::{ErrorLabel, SweepOutcome, SweepReport};
 use serde_json::json;
 use test_harness::{
@@ -57,12 +58,12 @@ async fn environment_at(world: &World<'_>, now: Timestamp) -> Environment {
     let consul = Recorder::before(&world.consul.address, forward).await;
     let aws = environment::aws(forward).await;
     let clock = Arc::new(Fixed(now));
-    Environment::between(world, consul, aws, &[("BOOTSTRAP", "none")], |edges| Edges { clock, ..edges }).await
+    Environment::between(world, consul, aws, &[("BOOTSTRAP", "none")], |edges| at(clock, edges)).await
 }
 
 /// The same edges an hour later, when a token that is shown now may be hidden.
 fn an_hour_later(edges: Edges) -> Edges {
-    Edges { clock: Arc::new(Fixed(Timestamp::now() + SignedDuration::from_hours(1))), ..edges }
+    at(Arc::new(Fixed(Timestamp::now() + SignedDuration::from_hours(1))), edges)
 }
 
 /// Whether a service's secret shows no token.

@@ -1,7 +1,7 @@
 //! Clusters whose names differ only in case: Consul takes the nodes of both for one.
 
-use controller::SweepOrder;
 use local_stack::world::{World, cluster_arn, task_id};
+use observe::SweepOrder;
 use report::{ErrorLabel, SweepOutcome};
 use serde_json::Value;
 

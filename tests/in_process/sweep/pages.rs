@@ -1,6 +1,6 @@
 //! Pages of ECS's answers that are missing or incomplete.
 
-use controller::SweepOrder;
+use observe::SweepOrder;
 use report::{ClusterStatus, SweepOutcome};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Sweeps of clusters that a pattern selects.
 
-use controller::SweepOrder;
 use local_stack::world::{World, cluster_arn, idle_check, task_id};
+use observe::SweepOrder;
 use report::{ClusterStatus, SweepOutcome};
 use serde_json::json;
 use test_harness::{

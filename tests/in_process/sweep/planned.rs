@@ -1,7 +1,7 @@
 //! What a plan says that no action of the plan of tokens and instances does: the nodes of clusters.
 
-use controller::SweepOrder;
 use local_stack::world::World;
+use observe::SweepOrder;
 use report::PlannedAction;
 use test_harness::recorder::Answer;
 

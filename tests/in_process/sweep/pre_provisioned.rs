@@ -1,7 +1,7 @@
 //! Pre-provisioned tokens: how long they wait for their service's first task.
 
-use controller::SweepOrder;
 use jiff::{SignedDuration, Timestamp};
+use observe::SweepOrder;
 use serde_json::{Value, json};
 
 use crate::{

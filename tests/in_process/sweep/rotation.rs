@@ -8,7 +8,8 @@ use std::{
     },
 };
 
-use controller::{Deadline, Edges, Entropy, SweepOrder, SystemEntropy};
+use controller::{Edges, Entropy, SystemEntropy};
+use observe::{Deadline, SweepOrder};
 use report::SweepOutcome;
 use secrecy::SecretString;
 use serde_json::json;

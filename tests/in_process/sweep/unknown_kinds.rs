@@ -1,9 +1,9 @@
 //! Tasks of kinds and statuses that this version does not know, in the clusters and answers of tasks of the mesh.
 
 use aws::ecs::{AwsEcs, EcsError, Tasks};
-use controller::SweepOrder;
 use local_stack::world::{World, cluster_arn, task_id};
 use mesh::task::{DescribedTask, TaskPhase};
+use observe::SweepOrder;
 use report::SweepOutcome;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};

@@ -69,7 +69,7 @@ impl AwsEcs {
 }
 
 /// An error of ECS. `subject` is the requested object.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum EcsError {
     /// ECS does not know the revision, because it was deleted.
     #[error("task definition {0}: ECS does not know it")]

@@ -27,9 +27,9 @@ pub const MAX_TRANSACTION_OPERATIONS: usize = 64;
 /// The most terms of a filter: load balancers in front of Consul reject longer URLs.
 const MAX_FILTER_TERMS: usize = 64;
 
-/// The catalog: nodes, the services on them, and their checks.
+/// Reads the catalog: nodes, the services on them, and their checks.
 #[async_trait]
-pub trait Catalog: Send + Sync {
+pub trait CatalogReads: Send + Sync {
     /// The admin partitions (Enterprise), except those in deletion, whose content Consul deletes too.
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError>;
 
@@ -69,7 +69,11 @@ pub trait Catalog: Send + Sync {
         tenancy: &Tenancy,
         tasks: &[TaskId],
     ) -> Result<Vec<HealthCheck>, ConsulError>;
+}
 
+/// Changes the catalog.
+#[async_trait]
+pub trait CatalogWrites: Send + Sync {
     /// Deregisters up to [`MAX_TRANSACTION_OPERATIONS`] instances of one partition, and their checks, in one atomic
     /// transaction.
     ///
@@ -101,7 +105,7 @@ pub trait Catalog: Send + Sync {
 }
 
 #[async_trait]
-impl Catalog for HttpConsul {
+impl CatalogReads for HttpConsul {
     async fn instances(
         &self,
         cluster: &ClusterArn,
@@ -188,6 +192,13 @@ impl Catalog for HttpConsul {
         self.stream(&request, || ArrayReader::new(|answer| check(answer, tenancy))).await
     }
 
+    async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
+        self.remaining_names(&Request::get("the list of partitions", &["partitions"])).await
+    }
+}
+
+#[async_trait]
+impl CatalogWrites for HttpConsul {
     async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {
         let Some(first) = instances.first() else { return Ok(()) };
         self.transact(instances.iter().map(deletion), &first.tenancy).await
@@ -225,10 +236,6 @@ impl Catalog for HttpConsul {
         let request = Request::put(format!("node {node}"), &["catalog", "deregister"], json!({ "Node": node }));
         let request = request.in_partition_of(tenancy);
         self.send(&request).await.map(drop)
-    }
-
-    async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
-        self.remaining_names(&Request::get("the list of partitions", &["partitions"])).await
     }
 }
 

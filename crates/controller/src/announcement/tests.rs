@@ -8,10 +8,10 @@ use std::{
 use async_trait::async_trait;
 use aws::events::{EventPublisher, EventsError};
 use mesh::{definition::MeshService, settings::Mode, tenancy::Tenancy, token::TokenHolder};
+use observe::Deadline;
 use report::{CreatedToken, DrainedTask, Event, Healing, RevokedToken, TaskEntries, TrippedGuard};
 
 use super::{Announcer, HealingKind};
-use crate::clock::Deadline;
 
 const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
 const TASK: &str = "0123456789abcdef0123456789abcdef";
@@ -82,7 +82,7 @@ fn announce_all(announcer: &Announcer) {
 async fn sent(mode: Mode, sends_routine: bool) -> Vec<Event> {
     let bus = Arc::new(Bus::default());
     let shared: Arc<dyn EventPublisher> = bus.clone();
-    let announcer = Announcer::new(&shared, mode, sends_routine);
+    let announcer = Announcer::new(shared, mode, sends_routine);
     announce_all(&announcer);
     assert_eq!(bus.events.lock().unwrap().len(), 0, "nothing is sent before the end of the invocation");
     announcer.send(Deadline::after(std::time::Duration::from_mins(1))).await;

@@ -1,6 +1,6 @@
 //! The catalog: nodes without tasks, and what is logged and announced of drains and deregistrations.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use consul::ConsulError;
 use mesh::{
@@ -9,9 +9,12 @@ use mesh::{
     consul_ecs::names::DATAPLANE,
     permissions::OPERATOR,
     plan::{Action, Planned},
+    repair::Difference,
     settings::Mode,
+    task::MemberTask,
     time::elapsed,
 };
+use observe::{Deadline, concurrently};
 use report::{DrainedTask, Event, Healing, LogAction, LogLine, TaskEntries};
 use telemetry::Counted;
 use tracing::{info, warn};
@@ -19,8 +22,8 @@ use tracing::{info, warn};
 use super::{Applier, Group};
 use crate::{
     announcement::{Announcer, HealingKind, count},
-    clock::Deadline,
-    error::{ControllerError, Effect, Outcome, PlanSource, concurrently},
+    error::ControllerError,
+    outcome::{Effect, Outcome, PlanSource},
 };
 
 /// How long Consul may take to report the agent of a stopped task as failed. After that, the sweep removes it.
@@ -34,6 +37,24 @@ pub(crate) fn add_to_policy() -> String {
 }
 
 impl Applier {
+    /// Takes back what was registered of a task that has stopped meanwhile.
+    pub(crate) async fn take_back(&self, of: &MemberTask, registered: &Difference) -> Result<(), ConsulError> {
+        for registration in &registered.instances {
+            let (node, id) = (&registration.node, &registration.id);
+            self.writes.consul.deregister_service(node, id, &registration.tenancy).await?;
+            LogLine {
+                task_id: Some(of.task.arn.id().to_string()),
+                cluster_arn: Some(node.clone()),
+                service: Some(registration.name.clone()),
+                service_id: Some(id.clone()),
+                reason: Some("the task stopped during the repair".to_owned()),
+                ..LogLine::of(LogAction::Deregister, self.context.scope.mode)
+            }
+            .info();
+        }
+        Ok(())
+    }
+
     pub(super) async fn force_leave_all(
         &self,
         agents: Group<ClientAgent>,
@@ -43,11 +64,15 @@ impl Applier {
         let work = agents.into_iter().map(|(agent, planned)| async move {
             let name = &agent.member.name;
             let result = match planned.action {
-                Action::ForceLeave(_) => deadline.run(self.force_leave_failed(&agent)).await,
-                _ if self.is_fresh(&planned, source) => Err(ControllerError::AgentStillAlive(name.clone())),
+                Action::ForceLeave(_) => {
+                    deadline.run(self.force_leave_failed(&agent)).await.map_err(ControllerError::shared)
+                }
+                _ if self.is_fresh(&planned, source) => {
+                    Err(ControllerError::shared(ControllerError::AgentStillAlive(name.clone())))
+                }
                 _ => Ok(Effect::Unchanged),
             };
-            Outcome { planned, result: result.map_err(Arc::new) }
+            Outcome { planned, result }
         });
         concurrently(work).await
     }
@@ -55,13 +80,13 @@ impl Applier {
     /// Force-leaves an agent, if it is still failed and no service was added to its node since it was read: a new task
     /// may have the same address, and so the same node name. Consul's refusal is no failure, because the permission is optional.
     async fn force_leave_failed(&self, agent: &ClientAgent) -> Result<Effect, ConsulError> {
-        let (consul, name) = (&self.consul, &agent.member.name);
+        let (consul, name) = (&self.context.observer.consul, &agent.member.name);
         let (members, node) = futures::try_join!(consul.members(&agent.tenancy), consul.node(name, &agent.tenancy))?;
         let has_failed = |member: &Member| member.name == *name && member.status == AgentStatus::Failed;
         if !members.iter().any(has_failed) || node.is_some_and(|node| !agent.node.is_superset_of(&node)) {
             return Ok(Effect::Unchanged);
         }
-        match consul.force_leave(name, &agent.tenancy).await {
+        match self.writes.consul.force_leave(name, &agent.tenancy).await {
             Err(ConsulError::PermissionDenied { .. }) => {
                 let reason = add_to_policy();
                 warn!(action = "force_leave", outcome = "refused", node = name, reason);
@@ -69,20 +94,20 @@ impl Applier {
             }
             left => left?,
         }
-        info!(action = "force_leave", outcome = self.scope.mode.done(), node = name);
+        info!(action = "force_leave", outcome = self.context.scope.mode.done(), node = name);
         Ok(Effect::Done)
     }
 
     /// Whether the controller's token may remove an agent.
     pub(super) async fn may_force_leave(&self, agent: &ClientAgent) -> Result<Effect, ConsulError> {
-        let missing = self.permissions.missing_permissions(&agent.tenancy, &[OPERATOR]).await?;
+        let missing = self.context.observer.consul.missing_permissions(&agent.tenancy, &[OPERATOR]).await?;
         Ok(if missing.is_empty() { Effect::Done } else { Effect::Refused })
     }
 
     /// Whether the events of an action are so recent that Consul may not have reported the agent as failed yet.
     fn is_fresh(&self, planned: &Planned, source: PlanSource<'_>) -> bool {
         let PlanSource::Events(changes) = source else { return false };
-        let now = self.clock.now();
+        let now = self.context.now();
         let mut times = planned.tasks.iter().filter_map(|task| changes.get(task)).map(|change| change.time);
         times.any(|time| elapsed(time, now) < AGENT_LAG)
     }
@@ -90,7 +115,7 @@ impl Applier {
     pub(super) async fn deregister_nodes(&self, nodes: Group<LeftoverNode>, deadline: Deadline) -> Vec<Outcome> {
         let work = nodes.into_iter().map(|(node, planned)| async move {
             let result = deadline.run(self.deregister_empty(&node)).await;
-            Outcome { planned, result: result.map_err(Arc::new) }
+            Outcome { planned, result: result.map_err(ControllerError::shared) }
         });
         concurrently(work).await
     }
@@ -98,14 +123,14 @@ impl Applier {
     /// Deregisters a synthetic node, unless it has services by now, which would be deregistered with it.
     async fn deregister_empty(&self, node: &LeftoverNode) -> Result<Effect, ConsulError> {
         let name = node.cluster.as_str();
-        let now = self.consul.node(name, &node.tenancy).await?;
+        let now = self.context.observer.consul.node(name, &node.tenancy).await?;
         if !now.is_some_and(|now| {
             now.name == name && now.is_synthetic && now.instances.is_empty() && now.others.is_empty()
         }) {
             return Ok(Effect::Unchanged);
         }
-        self.consul.deregister_node(name, &node.tenancy).await?;
-        info!(action = "deregister_node", outcome = self.scope.mode.done(), cluster_arn = name);
+        self.writes.consul.deregister_node(name, &node.tenancy).await?;
+        info!(action = "deregister_node", outcome = self.context.scope.mode.done(), cluster_arn = name);
         Ok(Effect::Done)
     }
 }

@@ -1,5 +1,4 @@
-//! Applies a plan. Only this module, `tokens`, `cleanup` and `bootstrap` write to Consul or AWS; and `repair`, which takes
-//! back what it registered of a task that has stopped meanwhile.
+//! Applies a plan. Only this module, `tokens` and `bootstrap` have [`Writes`].
 
 mod catalog;
 
@@ -9,8 +8,7 @@ use std::{
     time::Duration,
 };
 
-use aws::queue::MessageSender;
-use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS, Permissions};
+use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
@@ -24,18 +22,19 @@ use mesh::{
     tenancy::{Tenancy, TenancyName},
     token::{ListedToken, TokenHolder},
 };
+use observe::{CallError, Deadline, TimestampCache, concurrently, concurrently_in_order};
 use report::{Event, LogAction, LogLine, LogOutcome, RevokedToken};
 use telemetry::Counted;
 
 pub(crate) use self::catalog::add_to_policy;
 use self::catalog::{announce, log_deregistration, log_drain, log_end_of_drain};
 use crate::{
-    announcement::{Announcer, count},
-    clock::{Clock, Deadline, TimestampCache},
-    edges::{Consul, Edges},
-    error::{ControllerError, Effect, Outcome, PlanSource, concurrently, concurrently_in_order},
+    announcement::count,
+    context::Context,
+    edges::Writes,
+    error::ControllerError,
     message::Message,
-    scope::Scope,
+    outcome::{Effect, Outcome, PlanSource},
     tokens::{NeededBy, TokenUsage, Tokens},
 };
 
@@ -43,29 +42,21 @@ use crate::{
 const MAX_MESSAGE_DELAY: Duration = Duration::from_mins(15);
 
 pub(crate) struct Applier {
-    scope: Arc<Scope>,
+    context: Arc<Context>,
     tokens: Arc<Tokens>,
-    consul: Arc<dyn Consul>,
-    permissions: Arc<dyn Permissions>,
-    announcer: Arc<Announcer>,
-    queue: Arc<dyn MessageSender>,
-    clock: Arc<dyn Clock>,
+    writes: Writes,
     /// When an idle check of each token was last requested, to limit the requests during a deployment: each check
     /// lists every task of every cluster.
     requested: TimestampCache<TokenHolder>,
 }
 
 impl Applier {
-    pub(crate) fn new(scope: &Arc<Scope>, edges: &Edges, tokens: &Arc<Tokens>, announcer: &Arc<Announcer>) -> Self {
+    pub(crate) fn new(context: &Arc<Context>, tokens: &Arc<Tokens>, writes: &Writes) -> Self {
         Self {
-            scope: Arc::clone(scope),
+            context: Arc::clone(context),
             tokens: Arc::clone(tokens),
-            consul: Arc::clone(&edges.consul),
-            permissions: edges.bootstrap.clone(),
-            announcer: Arc::clone(announcer),
-            queue: edges.queue.clone(),
-            clock: Arc::clone(&edges.clock),
-            requested: TimestampCache::new(),
+            writes: writes.clone(),
+            requested: TimestampCache::default(),
         }
     }
 
@@ -114,7 +105,7 @@ impl Applier {
             _ => None,
         });
         let removal = match agent {
-            Some(agent) => deadline.run(self.may_force_leave(&agent)).await.map_err(Arc::new),
+            Some(agent) => deadline.run(self.may_force_leave(&agent)).await.map_err(ControllerError::shared),
             None => Ok(Effect::Done),
         };
         let work = planned.into_iter().map(|planned| {
@@ -122,7 +113,7 @@ impl Applier {
             async move {
                 let would_change = async |holder, usage| {
                     let seen = secrets.get(holder).cloned();
-                    deadline.run(self.tokens.would_change(holder, usage, seen)).await.map_err(Arc::new)
+                    deadline.run(self.tokens.would_change(holder, usage, seen)).await.map_err(ControllerError::shared)
                 };
                 let result = match &planned.action {
                     Action::ForceLeave(_) => removal,
@@ -156,7 +147,8 @@ impl Applier {
             of_service.sort_by(|(one, _), (other, _)| one.cmp(other));
             let mut outcomes = Vec::new();
             for (holder, planned) in of_service {
-                let result = self.provision(&holder, &planned.tasks, source, deadline).await.map_err(Arc::new);
+                let result =
+                    self.provision(&holder, &planned.tasks, source, deadline).await.map_err(ControllerError::shared);
                 outcomes.push(Outcome { planned, result });
             }
             outcomes
@@ -186,7 +178,8 @@ impl Applier {
 
     /// The managed clusters of these tasks: at least one.
     fn clusters_of(&self, tasks: &[TaskArn]) -> Result<BTreeSet<ClusterArn>, InvalidField> {
-        let clusters: BTreeSet<_> = tasks.iter().filter_map(|task| self.scope.clusters.cluster_of(task)).collect();
+        let clusters: BTreeSet<_> =
+            tasks.iter().filter_map(|task| self.context.scope.clusters.cluster_of(task)).collect();
         if clusters.is_empty() {
             let task = tasks.first().map(TaskArn::as_str).unwrap_or_default();
             return Err(InvalidField::new("task ARN", task, "a long ARN, with the name of a managed cluster"));
@@ -208,10 +201,10 @@ impl Applier {
 
     async fn delete_login_tokens(&self, tokens: Vec<(ListedToken, Planned)>, deadline: Deadline) -> Vec<Outcome> {
         let work = tokens.into_iter().map(|(token, planned)| async move {
-            let result = deadline.run(self.consul.delete_token(&token.tenancy, token.accessor)).await;
+            let result = deadline.run(self.writes.consul.delete_token(&token.tenancy, token.accessor)).await;
             if result.is_ok() {
                 let task_id = planned.tasks.first().map(|task| task.id().as_str());
-                let mode = self.scope.mode;
+                let mode = self.context.scope.mode;
                 count(mode, Counted::LoginTokensDeleted, 1);
                 LogLine {
                     task_id: task_id.map(str::to_owned),
@@ -224,9 +217,9 @@ impl Applier {
                     accessor_id: token.accessor.to_string(),
                     reason: "the task has stopped".to_owned(),
                 };
-                self.announcer.announce(Event::TokenRevoked, revoked);
+                self.context.announcer.announce(Event::TokenRevoked, revoked);
             }
-            Outcome { planned, result: result.map(|()| Effect::Done).map_err(Arc::new) }
+            Outcome { planned, result: result.map(|()| Effect::Done).map_err(ControllerError::shared) }
         });
         concurrently(work).await
     }
@@ -237,10 +230,10 @@ impl Applier {
         groups: impl Iterator<Item = Group<ServiceInstance>>,
         deadline: Deadline,
     ) -> Vec<Outcome> {
-        let write = async |instances: &[ServiceInstance]| self.consul.deregister(instances).await;
-        let log = |instance: &ServiceInstance, _: &[TaskArn]| log_deregistration(instance, self.scope.mode);
+        let write = async |instances: &[ServiceInstance]| self.writes.consul.deregister(instances).await;
+        let log = |instance: &ServiceInstance, _: &[TaskArn]| log_deregistration(instance, self.context.scope.mode);
         let outcomes = write_in_chunks(groups, deadline, write, log).await;
-        announce(&outcomes, &self.announcer);
+        announce(&outcomes, &self.context.announcer);
         outcomes
     }
 
@@ -249,16 +242,16 @@ impl Applier {
         groups: impl Iterator<Item = Group<HealthCheck>>,
         deadline: Deadline,
     ) -> Vec<Outcome> {
-        let write = async |checks: &[HealthCheck]| self.consul.set_checks(checks).await;
-        let log = |check: &HealthCheck, tasks: &[TaskArn]| log_drain(check, tasks, self.scope.mode);
+        let write = async |checks: &[HealthCheck]| self.writes.consul.set_checks(checks).await;
+        let log = |check: &HealthCheck, tasks: &[TaskArn]| log_drain(check, tasks, self.context.scope.mode);
         let outcomes = write_in_chunks(groups, deadline, write, log).await;
-        announce(&outcomes, &self.announcer);
+        announce(&outcomes, &self.context.announcer);
         outcomes
     }
 
     async fn end_drains(&self, groups: impl Iterator<Item = Group<HealthCheck>>, deadline: Deadline) -> Vec<Outcome> {
-        let write = async |checks: &[HealthCheck]| self.consul.deregister_checks(checks).await;
-        let log = |check: &HealthCheck, tasks: &[TaskArn]| log_end_of_drain(check, tasks, self.scope.mode);
+        let write = async |checks: &[HealthCheck]| self.writes.consul.deregister_checks(checks).await;
+        let log = |check: &HealthCheck, tasks: &[TaskArn]| log_end_of_drain(check, tasks, self.context.scope.mode);
         write_in_chunks(groups, deadline, write, log).await
     }
 
@@ -278,28 +271,28 @@ impl Applier {
     async fn register(&self, difference: &Difference, deadline: Deadline) -> (Effect, Option<ControllerError>) {
         let mut effect = Effect::Unchanged;
         for registration in &difference.instances {
-            match deadline.run(self.consul.register(registration)).await {
+            match deadline.run(self.writes.consul.register(registration)).await {
                 Ok(()) => effect = Effect::Done,
-                Err(ControllerError::Consul(refused @ ConsulError::Refused { .. })) => {
-                    return (effect, Some(ControllerError::NotRegistered(refused)));
+                Err(CallError::Consul(refused @ ConsulError::Refused { .. })) => {
+                    return (effect, Some(ControllerError::RefusedByConsul(refused)));
                 }
-                Err(error) => return (effect, Some(error)),
+                Err(error) => return (effect, Some(error.into())),
             }
         }
         if difference.checks.is_empty() {
             return (effect, None);
         }
-        match deadline.run(self.consul.set_checks(&difference.checks)).await {
+        match deadline.run(self.writes.consul.set_checks(&difference.checks)).await {
             Ok(()) => (Effect::Done, None),
             // Their instance is gone since: the next sweep registers it, unless its task has ended.
-            Err(ControllerError::Consul(ConsulError::Conflict { .. })) => (effect, None),
-            Err(error) => (effect, Some(error)),
+            Err(CallError::Consul(ConsulError::Conflict { .. })) => (effect, None),
+            Err(error) => (effect, Some(error.into())),
         }
     }
 
     /// Requests an idle check of each holder, unless a recent request covers it.
     async fn request_idle_checks(&self, checks: Vec<(TokenHolder, Planned)>, deadline: Deadline) -> Vec<Outcome> {
-        let (now, grace) = (self.clock.now(), self.scope.grace);
+        let (now, grace) = (self.context.now(), self.context.scope.grace);
         let (covered, new): (Vec<_>, Vec<_>) = checks
             .into_iter()
             .partition(|(holder, _)| self.requested.get(holder).is_some_and(|at| grace.covers(at, now)));
@@ -310,7 +303,7 @@ impl Applier {
         }
         let bodies: Vec<String> = new.iter().filter_map(|(holder, _)| Message::idle_check(holder, 0)).collect();
         let delay = grace.delay().min(MAX_MESSAGE_DELAY);
-        let sent = deadline.run(self.queue.send_later(&bodies, delay)).await.map_err(Arc::new);
+        let sent = deadline.run(self.context.queue.send_later(&bodies, delay)).await.map_err(ControllerError::shared);
         outcomes.extend(new.into_iter().map(|(holder, planned)| {
             if sent.is_ok() {
                 LogLine {
@@ -347,7 +340,7 @@ impl Applier {
                     }
                 }
             };
-            Outcome { planned, result: result.map_err(Arc::new) }
+            Outcome { planned, result: result.map_err(ControllerError::shared) }
         });
         concurrently(work).await
     }
@@ -363,7 +356,7 @@ async fn write_in_chunks<T: Clone>(
 ) -> Vec<Outcome> {
     let write_all = async |chunk: &[(T, Planned)]| {
         let entries: Vec<T> = chunk.iter().map(|(entry, _)| entry.clone()).collect();
-        let written = deadline.run(write(&entries)).await.map_err(Arc::new);
+        let written = deadline.run(write(&entries)).await.map_err(ControllerError::shared);
         if written.is_ok() {
             for (entry, planned) in chunk {
                 log(entry, &planned.tasks);

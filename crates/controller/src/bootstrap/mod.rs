@@ -5,23 +5,21 @@ mod upsert;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
-    str::FromStr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use aws::ecs::ClusterStatus;
-use consul::{ConsulBootstrap, ConsulError, Object};
+use consul::{ConsulError, Object};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
-    cluster_selection::ClusterSelection,
-    names::InvalidField,
+    scope::BootstrapExtent,
     settings::TokenMode,
     tenancy::{Tenancy, TenancyName},
     time::elapsed,
 };
+use observe::{CallError, ClusterStatuses, Deadline, TimestampCache, namesakes};
 
 pub use self::{
     objects::client_agent_policy,
@@ -33,12 +31,7 @@ use self::{
     },
     upsert::Upserter,
 };
-use crate::{
-    clock::{Deadline, TimestampCache},
-    edges::Edges,
-    error::ControllerError,
-    tasks::{ClusterStatuses, TaskReader, namesakes},
-};
+use crate::{context::Context, edges::Writes, error::ControllerError};
 
 /// How often an execution environment runs the bootstrap.
 const BOOTSTRAP_INTERVAL: Duration = Duration::from_hours(1);
@@ -61,8 +54,7 @@ struct LastRun {
 }
 
 pub(crate) struct Bootstrap {
-    tasks: TaskReader,
-    consul: Arc<dyn ConsulBootstrap>,
+    context: Arc<Context>,
     upserter: Upserter,
     /// The last successful run in this execution environment.
     last_run: Mutex<Option<LastRun>>,
@@ -73,37 +65,36 @@ pub(crate) struct Bootstrap {
 }
 
 impl Bootstrap {
-    pub(crate) fn new(edges: &Edges, tasks: &TaskReader) -> Self {
-        let consul: Arc<dyn ConsulBootstrap> = edges.bootstrap.clone();
-        let upserter =
-            Upserter { consul: Arc::clone(&consul), token_mode: tasks.scope.token_mode, mode: tasks.scope.mode };
+    pub(crate) fn new(context: &Arc<Context>, writes: &Writes) -> Self {
         Self {
-            tasks: tasks.clone(),
-            consul,
-            upserter,
+            context: Arc::clone(context),
+            upserter: Upserter { context: Arc::clone(context), writes: writes.clone() },
             last_run: Mutex::default(),
-            namespaces: TimestampCache::new(),
-            nodes: TimestampCache::new(),
+            namespaces: TimestampCache::default(),
+            nodes: TimestampCache::default(),
         }
     }
 
     /// Creates the objects that the deployment requires. A failed object does not prevent the others, except those that
     /// refer to it.
     pub(crate) async fn run(&self, deadline: Deadline) -> BootstrapReport {
-        let statuses =
-            if self.creates_nodes() { self.tasks.cluster_statuses(&[], deadline).await } else { Ok(BTreeMap::new()) };
+        let statuses = if self.creates_nodes() {
+            self.context.observer.cluster_statuses(&[], deadline).await
+        } else {
+            Ok(BTreeMap::new())
+        };
         self.run_for(&statuses, deadline).await
     }
 
     /// Runs the bootstrap with statuses of clusters that were read before.
     pub(crate) async fn run_for(&self, statuses: &ClusterStatuses, deadline: Deadline) -> BootstrapReport {
         let mut report = BootstrapReport::default();
-        let scope = &self.tasks.scope;
+        let scope = &self.context.scope;
         if scope.bootstrap.extent == BootstrapExtent::None {
             return report;
         }
         if let (true, Err(error)) = (self.creates_nodes(), statuses) {
-            report.fail("the clusters' nodes".to_owned(), ControllerError::from(Arc::clone(error)).into());
+            report.fail("the clusters' nodes".to_owned(), error.clone().into());
         }
         let active = active(statuses);
         let is_primary = scope.token_mode != TokenMode::SecretsManager && self.is_primary(deadline, &mut report).await;
@@ -117,7 +108,7 @@ impl Bootstrap {
         }
         // After a failure the next sweep runs it again, and so it does while Consul cannot have an object.
         let is_complete = report.failures.is_empty() && report.not_created.is_empty() && report.skipped.is_empty();
-        let done = is_complete.then(|| LastRun { at: self.tasks.clock.now(), clusters: active });
+        let done = is_complete.then(|| LastRun { at: self.context.now(), clusters: active });
         *self.last_run.lock().unwrap_or_else(PoisonError::into_inner) = done;
         report
     }
@@ -136,7 +127,7 @@ impl Bootstrap {
     fn is_set_up_for(&self, statuses: &ClusterStatuses) -> bool {
         let mut last = self.last_run.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_mut().is_some_and(|last| {
-            let is_recent = is_recent(Some(last.at), self.tasks.clock.now());
+            let is_recent = is_recent(Some(last.at), self.context.now());
             let Ok(_) = statuses else { return is_recent };
             let active = active(statuses);
             // A deleted cluster may be created again, and then requires a node.
@@ -147,7 +138,7 @@ impl Bootstrap {
 
     /// Whether clusters get synthetic nodes: tasks that log in register on them.
     pub(crate) fn creates_nodes(&self) -> bool {
-        self.tasks.scope.sets_up_logins()
+        self.context.scope.sets_up_logins()
     }
 
     /// Sets up a partition. Whether it exists: everything else requires it.
@@ -163,7 +154,7 @@ impl Bootstrap {
         {
             return false;
         }
-        let scope = &self.tasks.scope;
+        let scope = &self.context.scope;
         let principals = scope.bootstrap.iam_role_path.principals(&scope.clusters);
         let desired = BootstrapTarget {
             extent: scope.bootstrap.extent,
@@ -190,7 +181,7 @@ impl Bootstrap {
 
     /// Whether this datacenter is the primary one, which has the anonymous token.
     async fn is_primary(&self, deadline: Deadline, report: &mut BootstrapReport) -> bool {
-        match deadline.run(self.consul.is_primary()).await {
+        match deadline.run(self.context.observer.consul.is_primary()).await {
             Ok(is_primary) => is_primary,
             Err(error) => {
                 report.fail("Consul's datacenter".to_owned(), error.into());
@@ -204,10 +195,10 @@ impl Bootstrap {
     /// [`BOOTSTRAP_INTERVAL`] are not read again. Only partitions that the settings name are read.
     pub(crate) async fn create_namespaces(&self, of: &BTreeSet<Place>, deadline: Deadline) -> NotCreated {
         let mut failed = NotCreated::new();
-        if self.tasks.scope.bootstrap.extent == BootstrapExtent::None {
+        if self.context.scope.bootstrap.extent == BootstrapExtent::None {
             return failed;
         }
-        let now = self.tasks.clock.now();
+        let now = self.context.now();
         let is_known = |tenancy: &Tenancy| is_recent(self.namespaces.get(tenancy), now);
         let new: Vec<&Place> = of.iter().filter(|(_, tenancy)| !is_known(tenancy)).collect();
         let mut partitions: BTreeMap<&TenancyName, Vec<&Place>> = BTreeMap::new();
@@ -246,7 +237,7 @@ impl Bootstrap {
         if let Some(failure) = report.failures.pop() {
             return Err(failure.error.into());
         }
-        let known = deadline.run(self.consul.namespaces(partition)).await?;
+        let known = deadline.run(self.context.observer.consul.namespaces(partition)).await?;
         let is_missing = |place: &&&Place| place.1.namespace().is_some_and(|name| !known.contains(name));
         let mut by_cluster: BTreeMap<&ClusterArn, Vec<&Place>> = BTreeMap::new();
         for place in wanted.iter().filter(is_missing) {
@@ -256,7 +247,7 @@ impl Bootstrap {
         for (cluster, places) in by_cluster {
             let (now, later) = places.split_at(places.len().min(MOST_NEW_NAMESPACES));
             let (what, waiting) = (format!("new namespaces of the tasks of cluster {}", cluster.name()), later.len());
-            failed.extend(fail_all(later, ControllerError::OverLimit { what, most: MOST_NEW_NAMESPACES, waiting }));
+            failed.extend(fail_all(later, CallError::OverLimit { what, most: MOST_NEW_NAMESPACES, waiting }.into()));
             missing.extend(now);
         }
         let namespace = |place: &Place| Some(namespace_object(partition, place.1.namespace()?));
@@ -281,7 +272,7 @@ impl Bootstrap {
     /// sweep, an existing one may have been deregistered, and without it no task can register its services. Those that
     /// this execution environment has seen within [`NODE_SEEN_FOR`] are not read again.
     pub(crate) async fn create_nodes(&self, of: &BTreeSet<Place>, deadline: Deadline) -> NotCreated {
-        let now = self.tasks.clock.now();
+        let now = self.context.now();
         let is_known = |node: &Place| self.nodes.get(node).is_some_and(|seen| elapsed(seen, now) < NODE_SEEN_FOR);
         let new: Vec<_> = of.iter().filter(|node| !is_known(node)).cloned().collect();
         self.create_missing(&new, deadline).await
@@ -310,7 +301,7 @@ impl Bootstrap {
             let refused = |error: ConsulError| ControllerError::NotSetUp(error.to_string());
             report.set_apart(nodes.iter().copied().zip(objects), refused);
         }
-        let now = self.tasks.clock.now();
+        let now = self.context.now();
         for node in nodes.iter().filter(|node| !report.not_created.contains_key(node)) {
             self.nodes.insert(node.clone(), now);
         }
@@ -318,13 +309,13 @@ impl Bootstrap {
 
     /// Whether Consul has the auth methods that can be read.
     async fn has_auth_methods(&self, deadline: Deadline, report: &mut BootstrapReport) -> bool {
-        let scope = &self.tasks.scope;
+        let scope = &self.context.scope;
         if !self.creates_nodes() {
             return true;
         }
         for tenancy in scope.tenancies().into_keys() {
             for method in auth_methods(tenancy, scope.bootstrap.extent) {
-                match deadline.run(self.consul.read(&method)).await {
+                match deadline.run(self.context.observer.consul.read(&method)).await {
                     Ok(Some(_)) => {}
                     Ok(None) => return false,
                     Err(error) => report.fail(method.to_string(), error.into()),
@@ -354,7 +345,7 @@ fn fail_all(places: &[&Place], error: ControllerError) -> NotCreated {
 fn refused_namespace(error: ConsulError) -> ControllerError {
     match &error {
         ConsulError::Refused { status, reason, .. } if *status < 500 || reason.contains("reserved") => {
-            ControllerError::NotRegistered(error)
+            ControllerError::RefusedByConsul(error)
         }
         _ => ControllerError::NotSetUp(error.to_string()),
     }
@@ -363,64 +354,4 @@ fn refused_namespace(error: ConsulError) -> ControllerError {
 /// Whether an object was seen within [`BOOTSTRAP_INTERVAL`].
 fn is_recent(seen: Option<Timestamp>, now: Timestamp) -> bool {
     seen.is_some_and(|seen| elapsed(seen, now) < BOOTSTRAP_INTERVAL)
-}
-
-/// Which objects the bootstrap creates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum BootstrapExtent {
-    /// All objects.
-    Full,
-    /// All but the auth method of client agents, which Consul Dataplane does not use.
-    #[default]
-    Dataplane,
-    /// No objects: Consul is set up by other means.
-    None,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct BootstrapScope {
-    /// Which objects it creates.
-    pub extent: BootstrapExtent,
-    /// The path of the tasks' IAM roles.
-    pub iam_role_path: IamRolePath,
-}
-
-/// The path of IAM roles that may log in.
-///
-/// Source: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html>
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IamRolePath(String);
-
-impl IamRolePath {
-    /// The ARN pattern of all roles with the path, in the account of `clusters`.
-    pub fn principals(&self, clusters: &ClusterSelection) -> String {
-        format!("arn:{}:iam::{}:role{}*", clusters.aws_partition(), clusters.account(), self.0)
-    }
-}
-
-impl Default for IamRolePath {
-    /// The path that the Terraform modules of Consul on ECS use.
-    fn default() -> Self {
-        Self("/consul-ecs/".to_owned())
-    }
-}
-
-impl FromStr for IamRolePath {
-    type Err = InvalidField;
-
-    fn from_str(path: &str) -> Result<Self, InvalidField> {
-        // IAM allows a star in a path, but here it would match roles with other paths.
-        let legal = path.bytes().all(|b| b.is_ascii_graphic() && b != b'*');
-        if legal && path.len() <= 512 && path.starts_with('/') && path.ends_with('/') {
-            Ok(Self(path.to_owned()))
-        } else {
-            Err(InvalidField::new("IAM role path", path, "a path that begins and ends with '/', such as /consul-ecs/"))
-        }
-    }
-}
-
-impl fmt::Display for IamRolePath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }

@@ -14,12 +14,11 @@ use consul::{Fields, Kind, Object, fields};
 use mesh::{
     arn::ClusterArn,
     consul_ecs::{GATEWAY_KIND_ENTITY_TAG, NAMESPACE_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG},
+    scope::BootstrapExtent,
     settings::TokenMode,
     tenancy::{Tenancy, TenancyName},
 };
 use serde_json::{Value, json};
-
-use super::BootstrapExtent;
 
 /// The input of the desired objects of one partition.
 #[derive(Debug, Clone, Copy)]

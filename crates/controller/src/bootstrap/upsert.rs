@@ -6,16 +6,17 @@
 
 use std::{collections::BTreeMap, slice, sync::Arc, time::Duration};
 
-use consul::{ConsulBootstrap, ConsulError, Kind, Object};
+use consul::{ConsulError, Kind, Object};
 use mesh::{
     consul_ecs::FIRST_CONSUL_WITH_LOGINS,
     settings::{Mode, TokenMode},
 };
+use observe::{CallError, Deadline};
 use serde_json::{Map, Value};
 use tracing::{info, warn};
 
 use super::{NotCreated, Place};
-use crate::{clock::Deadline, error::ControllerError};
+use crate::{context::Context, edges::Writes, error::ControllerError};
 
 /// The most writes of an object.
 const ROUNDS: usize = 6;
@@ -34,9 +35,8 @@ enum Change {
 
 /// Creates and extends objects in Consul.
 pub(super) struct Upserter {
-    pub(super) consul: Arc<dyn ConsulBootstrap>,
-    pub(super) token_mode: TokenMode,
-    pub(super) mode: Mode,
+    pub(super) context: Arc<Context>,
+    pub(super) writes: Writes,
 }
 
 impl Upserter {
@@ -57,7 +57,7 @@ impl Upserter {
                 }
                 match self.upsert(object, objects, deadline, report).await {
                     Ok(change) => {
-                        if change != Change::Unchanged && self.mode.acts() {
+                        if change != Change::Unchanged && self.context.scope.mode.acts() {
                             written_objects.push(object);
                         }
                         if !changes.iter().any(|(known, _)| *known == object) {
@@ -65,10 +65,12 @@ impl Upserter {
                         }
                     }
                     // Another writer has just created it.
-                    Err(BootstrapError::Controller(ControllerError::Consul(ConsulError::Conflict { .. }))) => {
+                    Err(BootstrapError::Call(CallError::Consul(ConsulError::Conflict { .. }))) => {
                         written_objects.push(object);
                     }
-                    Err(error) if error.is_acceptable(self.token_mode) => report.skip(object.to_string(), &error),
+                    Err(error) if error.is_acceptable(self.context.scope.token_mode) => {
+                        report.skip(object.to_string(), &error);
+                    }
                     Err(error) => report.fail(object.to_string(), error),
                 }
             }
@@ -80,7 +82,7 @@ impl Upserter {
         for object in pending {
             report.fail(object.to_string(), BootstrapError::Overwritten { object: object.to_string() });
         }
-        record(&changes, self.mode, report);
+        record(&changes, self.context.scope.mode, report);
     }
 
     /// Reads, merges and writes one object.
@@ -95,8 +97,8 @@ impl Upserter {
             let (object, missing) = (object.to_string(), missing.to_string());
             return Err(BootstrapError::NotAttempted { object, missing });
         }
-        let consul = &self.consul;
-        let existing = deadline.run(consul.read(object)).await?;
+        let consul = &self.writes.consul;
+        let existing = deadline.run(self.context.observer.consul.read(object)).await?;
         let (change, written) = match merge(existing.as_ref(), object)? {
             Upsert::Unchanged => return Ok(Change::Unchanged),
             Upsert::Create(body) => (Change::Created, deadline.run(consul.create(object, body)).await),
@@ -107,15 +109,15 @@ impl Upserter {
 }
 
 /// Translates errors of a Consul without a required feature.
-fn explain(object: &Object, error: ControllerError) -> BootstrapError {
+fn explain(object: &Object, error: CallError) -> BootstrapError {
     match (object.kind, &error) {
-        (Kind::AuthMethod, ControllerError::Consul(ConsulError::Refused { reason, .. }))
+        (Kind::AuthMethod, CallError::Consul(ConsulError::Refused { reason, .. }))
             if reason.contains("Type should be one of") =>
         {
             BootstrapError::NeedsNewerConsul { method: object.to_string() }
         }
         // A missing partition is created, so that this error means that Consul does not have the endpoint.
-        (Kind::Partition, ControllerError::Consul(ConsulError::NotFound { .. })) => {
+        (Kind::Partition, CallError::Consul(ConsulError::NotFound { .. })) => {
             BootstrapError::NeedsEnterprise { name: object.name.clone() }
         }
         _ => error.into(),
@@ -252,7 +254,7 @@ pub enum BootstrapError {
     Overwritten { object: String },
     /// A call failed, or time ran out.
     #[error(transparent)]
-    Controller(#[from] ControllerError),
+    Call(#[from] CallError),
 }
 
 impl BootstrapError {
@@ -260,7 +262,7 @@ impl BootstrapError {
     /// log in.
     fn is_acceptable(&self, mode: TokenMode) -> bool {
         match self {
-            Self::Controller(ControllerError::Consul(ConsulError::AclsDisabled { .. })) => true,
+            Self::Call(CallError::Consul(ConsulError::AclsDisabled { .. })) => true,
             Self::NeedsNewerConsul { .. } => mode == TokenMode::Auto,
             _ => false,
         }
@@ -270,7 +272,7 @@ impl BootstrapError {
 impl From<BootstrapError> for ControllerError {
     fn from(error: BootstrapError) -> Self {
         match error {
-            BootstrapError::Controller(error) => error,
+            BootstrapError::Call(error) => error.into(),
             other => Self::NotSetUp(other.to_string()),
         }
     }
@@ -322,7 +324,7 @@ impl BootstrapReport {
         let of_place = |failure: &mut BootstrapFailure| places.contains_key(&failure.object);
         for failure in self.failures.extract_if(.., of_place) {
             let error = match ControllerError::from(failure.error) {
-                ControllerError::Consul(error @ ConsulError::Refused { .. }) => refused(error),
+                ControllerError::Call(CallError::Consul(error @ ConsulError::Refused { .. })) => refused(error),
                 error => error,
             };
             let error = Arc::new(error);

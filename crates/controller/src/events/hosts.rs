@@ -1,9 +1,6 @@
 //! Hosts that have lost contact with ECS: their tasks are drained if EC2 says that the host is gone.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws::ec2::Ec2Error;
 use mesh::{
@@ -14,13 +11,14 @@ use mesh::{
     settings::RepairMode,
     task::MeshTask,
 };
+use observe::{CallError, Deadline};
 use tracing::{info, warn};
 
 use super::{TaskEvents, for_each};
 use crate::{
-    clock::Deadline,
-    error::{Changes, ControllerError, PlanSource},
+    error::ControllerError,
     failures::Failures,
+    outcome::{Changes, PlanSource},
 };
 
 impl TaskEvents {
@@ -30,32 +28,32 @@ impl TaskEvents {
         hosts: &BTreeMap<LostHost, Vec<usize>>,
         deadline: Deadline,
     ) -> Failures<usize> {
-        if hosts.is_empty() || self.scope.repair != RepairMode::On {
+        if hosts.is_empty() || self.context.scope.repair != RepairMode::On {
             return Failures::new();
         }
         let ids = hosts.keys().map(|host| host.ec2_instance.clone()).collect();
-        let instances = match self.observer.ec2_instances(ids, deadline.half_way()).await {
+        let instances = match self.context.observer.ec2_instances(ids, deadline.half_way()).await {
             Ok(instances) => instances,
             // Sweeps ask again about tasks without contact.
-            Err(ControllerError::Ec2(error @ Ec2Error::Failed(_))) => {
+            Err(CallError::Ec2(error @ Ec2Error::Failed(_))) => {
                 warn!(outcome = "skipped", reason = %error, "whether hosts without contact to ECS are gone is not known");
                 return Failures::new();
             }
             Err(error) => {
-                let error = Arc::new(error);
+                let error = ControllerError::shared(error);
                 return hosts.values().flat_map(|messages| for_each(messages, &error)).collect();
             }
         };
         let (mut tasks, mut messages_of, mut failed) = (Vec::new(), BTreeMap::new(), Failures::new());
         for (host, messages) in hosts.iter().filter(|(host, _)| instances.gone.contains(&host.ec2_instance)) {
-            match self.observer.tasks_on(host, deadline.half_way()).await {
+            match self.context.observer.tasks_on(host, deadline.half_way()).await {
                 Ok(found) => {
                     let (cluster_arn, ec2_instance) = (host.cluster.as_str(), host.ec2_instance.as_str());
                     info!(cluster_arn, ec2_instance, tasks = found.len(), "EC2 says that the host is gone");
                     messages_of.extend(found.iter().map(|task| (task.arn.clone(), messages)));
                     tasks.extend(found);
                 }
-                Err(error) => failed.extend(for_each(messages, &Arc::new(error))),
+                Err(error) => failed.extend(for_each(messages, &ControllerError::shared(error))),
             }
         }
         for (task, error) in self.drain(tasks, deadline).await {
@@ -67,16 +65,17 @@ impl TaskEvents {
     /// Drains the tasks that the guard does not hold back. Each sweep judges the others again.
     async fn drain(&self, tasks: Vec<MeshTask>, deadline: Deadline) -> Failures {
         let arns: BTreeSet<TaskArn> = tasks.iter().map(|task| task.arn.clone()).collect();
-        let (observed, mut failures) = self.observer.observe(tasks, deadline.half_way()).await;
-        let planned = plan(&observed, self.scope.plan_settings(self.clock.now()));
+        let (observed, unread) = self.context.observer.observe(tasks, deadline.half_way()).await;
+        let mut failures = Failures::of_unread(unread);
+        let planned = plan(&observed, self.context.scope.plan_settings(self.context.now()));
         if planned.is_empty() {
             return failures;
         }
-        let checks = match self.observer.checks_beside(&planned, deadline.half_way()).await {
+        let checks = match self.context.observer.checks_beside(&planned, deadline.half_way()).await {
             Ok(checks) => checks,
-            Err(error) => return Failures::of_all(&arns, error),
+            Err(error) => return Failures::of_all(&arns, error.into()),
         };
-        let mut corrections = Corrections::new(Some(self.scope.max_delete));
+        let mut corrections = Corrections::new(Some(self.context.scope.max_delete));
         let (allowed, held_back) = drains::hold_back(planned, &checks, &mut corrections);
         for (planned, why) in held_back {
             let task_id = planned.tasks.first().map(|task| task.id().as_str());

@@ -12,7 +12,6 @@ use std::{
     time::Duration,
 };
 
-use aws::queue::MessageVisibility;
 use futures::FutureExt;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
@@ -20,6 +19,7 @@ use mesh::{
     task::{ContainerEnd, MeshTask, TaskChange, TaskPhase},
     time::elapsed,
 };
+use observe::{Deadline, concurrently};
 use report::{LogAction, LogLine, LogOutcome};
 use telemetry::{Counted, EventKind};
 use tokio::time::timeout;
@@ -28,14 +28,13 @@ use tracing::warn;
 use crate::{
     apply::Applier,
     bootstrap::{Bootstrap, NotCreated, Place},
-    clock::{Clock, Deadline},
-    edges::Edges,
-    error::{Changes, ControllerError, PlanSource, concurrently},
+    context::Context,
+    error::ControllerError,
     failures::Failures,
     message::{Delivery, SecondLook, Sorted},
-    observe::Observer,
-    scope::Scope,
+    outcome::{Changes, PlanSource},
     sweep::Sweep,
+    tokens::Tokens,
 };
 
 /// How often a task is observed and planned within one invocation, because another writer changed an object since it
@@ -95,28 +94,14 @@ pub struct BatchReport {
 }
 
 pub(crate) struct TaskEvents {
-    scope: Arc<Scope>,
-    observer: Arc<Observer>,
-    applier: Arc<Applier>,
-    bootstrap: Arc<Bootstrap>,
-    sweep: Arc<Sweep>,
-    queue: Arc<dyn MessageVisibility>,
-    clock: Arc<dyn Clock>,
+    pub(crate) context: Arc<Context>,
+    pub(crate) applier: Arc<Applier>,
+    pub(crate) bootstrap: Arc<Bootstrap>,
+    pub(crate) sweep: Arc<Sweep>,
+    pub(crate) tokens: Arc<Tokens>,
 }
 
 impl TaskEvents {
-    pub(crate) fn new(edges: &Edges, observer: &Arc<Observer>, applier: &Arc<Applier>, sweep: &Arc<Sweep>) -> Self {
-        Self {
-            scope: Arc::clone(&observer.tasks.scope),
-            observer: Arc::clone(observer),
-            applier: Arc::clone(applier),
-            bootstrap: Arc::clone(&sweep.bootstrap),
-            sweep: Arc::clone(sweep),
-            queue: edges.queue.clone(),
-            clock: Arc::clone(&edges.clock),
-        }
-    }
-
     /// Processes a batch until all is done or time runs out. If a defect makes it panic, each half is processed by itself, until
     /// the message that caused the panic is alone: without this, all messages of its batches would follow it into the dead-letter
     /// queue. What is done twice changes nothing, as after any end of the function between two calls.
@@ -137,7 +122,7 @@ impl TaskEvents {
     }
 
     async fn handle_part<'d>(&self, deliveries: &'d [Delivery], deadline: Deadline) -> Vec<Failed<'d>> {
-        let mut sorted = Sorted::sort(deliveries, &self.scope);
+        let mut sorted = Sorted::sort(deliveries, &self.context.scope);
         let (task_failures, host_failures, check_failures, pre_provision_failures, look_failures) = futures::join!(
             // On the heap: together they are too large to be moved.
             Box::pin(self.handle_tasks(&sorted.changes, deadline)),
@@ -156,7 +141,7 @@ impl TaskEvents {
 
     /// The failure of a message that caused a panic. Parsing it once more says what it is about, unless that is what panics.
     fn panicked<'d>(&self, alone: &'d [Delivery]) -> Vec<Failed<'d>> {
-        let parsed = std::panic::catch_unwind(AssertUnwindSafe(|| Sorted::sort(alone, &self.scope)));
+        let parsed = std::panic::catch_unwind(AssertUnwindSafe(|| Sorted::sort(alone, &self.context.scope)));
         let mut sorted = parsed.unwrap_or_default();
         sorted.kinds.entry(0).or_insert(EventKind::Unreadable);
         self.failed(alone, &sorted, for_each(&[0], &Arc::new(ControllerError::Panicked)).collect())
@@ -178,7 +163,7 @@ impl TaskEvents {
         for (index, kind) in &sorted.kinds {
             telemetry::event(*kind, !failed.contains(index));
         }
-        let now = self.clock.now();
+        let now = self.context.now();
         for (task, change) in &sorted.changes {
             let messages = sorted.messages.get(task).into_iter().flatten();
             if messages.clone().all(|index| !failed.contains(index)) {
@@ -216,7 +201,8 @@ impl TaskEvents {
     async fn handle_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {
         let list: Vec<TaskChange> = changes.values().cloned().collect();
         // Reads of a slow cluster must leave time for the writes of the others.
-        let (tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
+        let (tasks, unread) = self.context.observer.mesh_tasks(&list, deadline.half_way()).await;
+        let mut failures = Failures::of_unread(unread);
         log_ends(&tasks, changes);
         let needed: BTreeMap<TaskArn, Needed> = tasks
             .iter()
@@ -225,9 +211,10 @@ impl TaskEvents {
             .collect();
         let namespaces: BTreeSet<Place> = needed.values().filter_map(|needed| needed.namespace.clone()).collect();
         let mut missing = self.bootstrap.create_namespaces(&namespaces, deadline.half_way()).await;
-        let now = self.clock.now();
-        let is_new =
-            |task: &&MeshTask| changes.get(&task.arn).is_some_and(|change| self.scope.bounds.may_lag(change.time, now));
+        let now = self.context.now();
+        let is_new = |task: &&MeshTask| {
+            changes.get(&task.arn).is_some_and(|change| self.context.scope.bounds.may_lag(change.time, now))
+        };
         let nodes = nodes_of_active(tasks.iter().filter(is_new));
         let (failed, missing_nodes) = futures::join!(
             self.plan_and_apply(tasks, changes, deadline),
@@ -247,18 +234,19 @@ impl TaskEvents {
     async fn plan_and_apply(&self, mut tasks: Vec<MeshTask>, changes: &Changes, deadline: Deadline) -> Failures {
         let mut failures = Failures::new();
         for attempt in 1..=MAX_ATTEMPTS {
-            let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;
+            let (mut observed, unread) = self.context.observer.observe(tasks.clone(), deadline.half_way()).await;
+            observed.provisioned = self.tokens.cached_holders(&observed.tasks);
             let outcomes = self
                 .applier
                 .apply(
-                    plan(&observed, self.scope.plan_settings(self.clock.now())),
+                    plan(&observed, self.context.scope.plan_settings(self.context.now())),
                     PlanSource::Events(changes),
                     deadline,
                 )
                 .await;
             let (conflicts, failed): (Failures, Failures) =
                 Failures::of_actions(outcomes).into_iter().partition(|(_, error)| error.is_conflict());
-            failures.extend(unobserved);
+            failures.extend(Failures::of_unread(unread));
             failures.extend(failed);
             tasks.retain(|task| conflicts.contains(&task.arn));
             if tasks.is_empty() {
@@ -293,7 +281,7 @@ impl TaskEvents {
             returns.extend(delivery.receipt.clone().map(|receipt| (receipt, pause)));
         }
         // If this fails, the messages return after the visibility timeout; the answer to Lambda must not be late.
-        match timeout(TIME_TO_HAND_BACK, self.queue.return_after(&returns)).await {
+        match timeout(TIME_TO_HAND_BACK, self.context.queue.return_after(&returns)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
                 warn!(reason = %error, "failed messages return only after the queue's visibility timeout");

@@ -14,13 +14,13 @@ use mesh::{
     task::MeshTask,
     token::TokenHolder,
 };
+use observe::{CallError, Deadline, concurrently};
 use report::{LogAction, LogLine, LogOutcome};
 use tracing::{info, warn};
 
 use super::TaskEvents;
 use crate::{
-    clock::Deadline,
-    error::{ControllerError, concurrently},
+    error::ControllerError,
     failures::Failures,
     message::RequestedCheck,
     tokens::{NeededBy, TokenUsage},
@@ -36,19 +36,19 @@ impl TaskEvents {
         if checks.is_empty() {
             return Failures::new();
         }
-        let listing = match deadline.run(self.observer.tasks.list_all_tasks(deadline)).await {
+        let listing = match deadline.run(self.context.observer.list_all_tasks(deadline)).await {
             Ok(Some(listing)) => listing,
             Ok(None) => {
                 kept(None, None, "ECS lists no cluster of the deployment, so no service is proven idle").warn();
                 return Failures::new();
             }
             // Sweeps judge the same tokens, and report the cluster.
-            Err(error @ ControllerError::Ecs(EcsError::UnknownCluster(_))) => {
+            Err(error @ CallError::Ecs(EcsError::UnknownCluster(_))) => {
                 kept(None, None, &error.to_string()).warn();
                 return Failures::new();
             }
             Err(error) => {
-                let error = Arc::new(error);
+                let error = ControllerError::shared(error);
                 return checks.keys().map(|holder| (holder.clone(), Arc::clone(&error))).collect();
             }
         };
@@ -63,17 +63,17 @@ impl TaskEvents {
     }
 
     async fn check(&self, holder: &TokenHolder, hops: u32, listing: &TaskListing) -> Result<(), ControllerError> {
-        match judge(holder, listing, self.scope.plan_settings(self.clock.now())) {
+        match judge(holder, listing, self.context.scope.plan_settings(self.context.now())) {
             Idleness::Living(task) => {
                 kept(Some(holder), Some(&task), "a task uses the token").info();
-                let scope = &self.scope;
+                let scope = &self.context.scope;
                 let is_required = |identity: &MeshIdentity| scope.tokens().required(identity).contains(holder);
                 let requires = |task: &&MeshTask| task.phase.is_living() && task.identities().any(is_required);
                 let requiring = listing.tasks.iter().filter(requires);
                 let clusters: BTreeSet<_> = requiring.filter_map(|task| scope.clusters.cluster_of(&task.arn)).collect();
                 if !clusters.is_empty() {
                     let usage = TokenUsage::Needed(&NeededBy::Listed(&clusters));
-                    self.observer.tokens.reconcile(holder, usage, None).await?;
+                    self.tokens.reconcile(holder, usage, None).await?;
                 }
             }
             // The check for its own stop is still to come, or the sweep if the grace period is longer than a message
@@ -82,7 +82,7 @@ impl TaskEvents {
                 kept(Some(holder), Some(&task), "a task stopped within the grace period").info();
             }
             Idleness::Idle(idle) => {
-                self.observer.tokens.reconcile(holder, TokenUsage::Idle { idle: &idle, hops }, None).await?;
+                self.tokens.reconcile(holder, TokenUsage::Idle { idle: &idle, hops }, None).await?;
             }
         }
         Ok(())
@@ -95,7 +95,7 @@ impl TaskEvents {
         cluster: Option<&ClusterArn>,
         deadline: Deadline,
     ) -> Result<Failures<TokenHolder>, ControllerError> {
-        let (scope, mut failures) = (&self.scope, Failures::new());
+        let (scope, mut failures) = (&self.context.scope, Failures::new());
         let Some(cluster) = self.cluster_for_marks(definition, cluster, deadline).await? else {
             info!(
                 task_definition = definition.as_str(),
@@ -104,17 +104,17 @@ impl TaskEvents {
             );
             return Ok(failures);
         };
-        let known = match deadline.run(self.observer.tasks.ecs.task_definition(definition)).await {
+        let known = match deadline.run(self.context.observer.ecs.task_definition(definition)).await {
             Ok(known) => known,
             // It was deleted since.
-            Err(ControllerError::Ecs(EcsError::UnknownTaskDefinition(_))) => return Ok(failures),
-            Err(error) => return Err(error),
+            Err(CallError::Ecs(EcsError::UnknownTaskDefinition(_))) => return Ok(failures),
+            Err(error) => return Err(error.into()),
         };
         // A service may give its tasks other tags, which are only in the tasks' events.
         let identity = match known.identify(&Tags::default(), scope.tenancy_of(&cluster), scope.tokens()) {
             Ok(identity) => identity,
             Err(reason) => {
-                self.observer.tasks.ecs.forget(definition);
+                self.context.observer.ecs.forget(definition);
                 warn!(task_definition = definition.as_str(), field = reason.field(), %reason, outcome = "ignored",
                     "its tasks will not get a token");
                 return Ok(failures);
@@ -128,7 +128,7 @@ impl TaskEvents {
         // One after the other: of several new spellings only the first one gets a token.
         for holder in identity.iter().flat_map(|identity| scope.tokens().required(identity)) {
             let usage = TokenUsage::Needed(&NeededBy::Registered(&cluster));
-            let provisioned = deadline.run(self.observer.tokens.reconcile(&holder, usage, None)).await;
+            let provisioned = deadline.run(self.tokens.reconcile(&holder, usage, None)).await;
             failures.extend(provisioned.err().map(|error| (holder, Arc::new(error))));
         }
         Ok(failures)
@@ -141,13 +141,13 @@ impl TaskEvents {
         cluster: Option<&ClusterArn>,
         deadline: Deadline,
     ) -> Result<Option<ClusterArn>, ControllerError> {
-        let selection = &self.scope.clusters;
+        let selection = &self.context.scope.clusters;
         if let Some(cluster) = cluster {
             return Ok(selection.contains(cluster).then(|| cluster.clone()));
         }
         let first = match selection.named().next() {
             Some(named) => Some(named),
-            None => deadline.run(self.observer.tasks.clusters()).await?.into_iter().next(),
+            None => deadline.run(self.context.observer.clusters()).await?.into_iter().next(),
         };
         Ok(first.filter(|cluster| definition.is_beside(cluster)))
     }

@@ -13,20 +13,15 @@ use mesh::{
     },
     broken::LoginTokens,
     tenancy::Tenancy,
-    token::ListedToken,
 };
+use observe::{CallError, Deadline, Problem, Survey, concurrently, roles_of};
 use report::Blocked;
 
 use super::{
     Repairs,
     found::{Found, RepairReport},
 };
-use crate::{
-    clock::Deadline,
-    error::{ControllerError, concurrently},
-    survey::{Problem, Survey},
-    sweep::describe,
-};
+use crate::sweep::describe;
 
 /// How many IAM roles are read at once.
 const CONCURRENT_ROLES: usize = 4;
@@ -124,7 +119,7 @@ impl Repairs {
             admitted.extend(lacking);
             return admitted;
         }
-        let datacenter = match deadline.run(self.consul.datacenter()).await {
+        let datacenter = match deadline.run(self.context.observer.consul.datacenter()).await {
             Ok(datacenter) if datacenter.allows_by_default => {
                 admitted.extend(lacking);
                 return admitted;
@@ -135,7 +130,7 @@ impl Repairs {
                 return admitted;
             }
         };
-        let own = &self.tasks.scope.consul_hosts;
+        let own = &self.context.scope.consul_hosts;
         let logins = LoginTokens::new(&survey.observed.tokens, []);
         let tokens = self.token_facts(datacenter, &logins, deadline, report).await;
         let mut unproven = Vec::new();
@@ -195,13 +190,8 @@ impl Repairs {
         deadline: Deadline,
         report: &mut RepairReport,
     ) -> TokenFacts {
-        let linked: BTreeSet<(Tenancy, String)> = logins.all().flat_map(ListedToken::linked_roles).collect();
-        let reads = linked.into_iter().map(|(tenancy, name)| async move {
-            let read = deadline.run(self.consul.role(&tenancy, &name)).await;
-            ((tenancy, name), read)
-        });
-        let read = readable(concurrently(reads).await, report);
-        let roles = read.map(|(role, grants)| (role, grants.unwrap_or_default())).collect();
+        let read = roles_of(self.context.observer.consul.as_ref(), logins.all(), deadline).await;
+        let roles = readable(read, report).collect();
         TokenFacts { datacenter, roles }
     }
 
@@ -212,7 +202,7 @@ impl Repairs {
         report: &mut RepairReport,
     ) -> Methods {
         let reads = names.into_iter().map(|(tenancy, name)| async move {
-            let read = deadline.run(self.consul.auth_method(&tenancy, &name)).await;
+            let read = deadline.run(self.context.observer.consul.auth_method(&tenancy, &name)).await;
             ((tenancy, name), read)
         });
         readable(concurrently(reads).await, report).filter_map(|(name, method)| Some((name, method?))).collect()
@@ -221,7 +211,7 @@ impl Repairs {
     /// The roles in IAM. The first failure ends all reads: where IAM cannot be reached, each call would take 20 seconds.
     async fn iam_roles(&self, wanted: BTreeSet<RoleArn>, deadline: Deadline, report: &mut RepairReport) -> Roles {
         let reads = wanted.into_iter().map(|arn| async move {
-            let read = deadline.run(self.iam.role(&arn)).await;
+            let read = deadline.run(self.context.observer.iam.role(&arn)).await;
             (arn, read)
         });
         let mut reads = stream::iter(reads).buffer_unordered(CONCURRENT_ROLES);
@@ -235,10 +225,7 @@ impl Repairs {
 }
 
 /// What could be read, by its name. What could not be read is reported.
-fn readable<K, T>(
-    reads: Vec<(K, Result<T, ControllerError>)>,
-    report: &mut RepairReport,
-) -> impl Iterator<Item = (K, T)> {
+fn readable<K, T>(reads: Vec<(K, Result<T, CallError>)>, report: &mut RepairReport) -> impl Iterator<Item = (K, T)> {
     let record = |(name, read)| Some((name, Problem::record(read, None, &mut report.problems)?));
     reads.into_iter().filter_map(record)
 }

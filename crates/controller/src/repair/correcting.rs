@@ -8,9 +8,11 @@ use mesh::{
     catalog::HealthCheck,
     guard::corrections::{Corrections, HeldBack},
     repair::Catalog,
+    scope::Scope,
     task::MemberTask,
     tenancy::Tenancy,
 };
+use observe::{Deadline, OutOfTime, Problem, Survey, concurrently};
 use report::{Blocked, Healing, Waiting};
 use tokio::time::{Instant, sleep_until};
 
@@ -21,10 +23,7 @@ use super::{
 };
 use crate::{
     announcement::{HealingKind, containers_of},
-    clock::Deadline,
-    error::{ControllerError, PlanSource, concurrently, tasks_done},
-    scope::Scope,
-    survey::{Problem, Survey},
+    outcome::{PlanSource, tasks_done},
     sweep::describe,
 };
 
@@ -57,7 +56,7 @@ impl Repairs {
         let source = PlanSource::Survey(&survey.observed.secrets);
         let SecondLook { found, repaired, looked_at, corrections } = look;
         let (Some(mut looked_at), Some(mut corrections)) = (looked_at, corrections) else { return };
-        let scope = &self.tasks.scope;
+        let scope = &self.context.scope;
         let (repaired, others): (Vec<&Found>, Vec<&Found>) =
             found.iter().partition(|found| repaired.contains(&found.running.task.arn));
         let others = others.into_iter().filter(|found| !found.wrong.is_empty());
@@ -91,7 +90,7 @@ impl Repairs {
         }
         let due = looked_at + scope.bounds.health_lag;
         if due >= Instant::now() + deadline.left() {
-            report.problems.push(Problem::new(None, ControllerError::OutOfTime));
+            report.problems.push(Problem::new(None, OutOfTime));
             return;
         }
         sleep_until(due).await;
@@ -112,7 +111,7 @@ impl Repairs {
         let nodes: BTreeSet<(&ClusterArn, Tenancy)> =
             found.iter().filter_map(|it| Some((&it.running.cluster, it.expected.first()?.tenancy.home()))).collect();
         let reads = nodes.into_iter().map(|(cluster, tenancy)| async move {
-            (cluster, deadline.run(self.consul.node_checks(cluster.as_str(), &tenancy)).await)
+            (cluster, deadline.run(self.context.observer.consul.node_checks(cluster.as_str(), &tenancy)).await)
         });
         let mut checks = Vec::new();
         for (cluster, read) in concurrently(reads).await {
@@ -140,7 +139,7 @@ impl Repairs {
         let outcomes = self.applier.apply(planned, source, deadline).await;
         let done = tasks_done(&outcomes);
         for wrong in wrong.iter().filter(|wrong| done.contains(&wrong.running.task.arn)) {
-            self.announcer.healed(HealingKind::Correction, healing(wrong));
+            self.context.announcer.healed(HealingKind::Correction, healing(wrong));
         }
         report.outcomes.extend(outcomes);
     }

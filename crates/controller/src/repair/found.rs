@@ -11,15 +11,15 @@ use mesh::{
     consul_ecs::Registration,
     plan::{Action, Observed, Planned},
     repair::{Catalog, Difference, NotRepaired, Statuses},
+    scope::Scope,
     task::MemberTask,
 };
+use observe::{Problem, Survey};
 use report::{ClusterReport, Healing, Skipped};
 
 use crate::{
     announcement::{Announcer, HealingKind, containers_of},
-    error::Outcome,
-    scope::Scope,
-    survey::{Problem, Survey},
+    outcome::Outcome,
 };
 
 /// A task whose entries in Consul differ from what they should be.

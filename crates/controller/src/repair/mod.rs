@@ -17,8 +17,6 @@ use std::{
     sync::Arc,
 };
 
-use aws::iam::IamRoles;
-use consul::ConsulError;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     existence::{Answers, Existence},
@@ -27,19 +25,17 @@ use mesh::{
     settings::RepairMode,
     task::MemberTask,
 };
-use report::{Healing, LogAction, LogLine};
+use observe::{Deadline, Problem, Survey, SweepOrder, concurrently};
+use report::Healing;
 use tokio::time::Instant;
 
 use self::found::{Found, compare};
 pub(crate) use self::found::{RepairReport, report_broken};
 use crate::{
-    announcement::{Announcer, HealingKind, containers_of},
+    announcement::{HealingKind, containers_of},
     apply::Applier,
-    clock::Deadline,
-    edges::Consul,
-    error::{PlanSource, concurrently, tasks_done},
-    survey::{Problem, Survey, SweepOrder},
-    tasks::TaskReader,
+    context::Context,
+    outcome::{PlanSource, tasks_done},
 };
 
 /// What the second look of a sweep is to look at.
@@ -54,11 +50,8 @@ pub(crate) struct SecondLook {
 }
 
 pub(crate) struct Repairs {
-    pub(crate) tasks: TaskReader,
-    pub(crate) consul: Arc<dyn Consul>,
-    pub(crate) iam: Arc<dyn IamRoles>,
+    pub(crate) context: Arc<Context>,
     pub(crate) applier: Arc<Applier>,
-    pub(crate) announcer: Arc<Announcer>,
 }
 
 impl Repairs {
@@ -71,7 +64,7 @@ impl Repairs {
         deadline: Deadline,
     ) -> (RepairReport, SecondLook) {
         let mut report = RepairReport::default();
-        let scope = &self.tasks.scope;
+        let scope = &self.context.scope;
         if scope.repair == RepairMode::Off && !order.dry_run {
             return (report, SecondLook::default());
         }
@@ -121,9 +114,9 @@ impl Repairs {
         for running in tasks {
             clusters.entry(&running.cluster).or_default().push(running.task.arn.clone());
         }
-        let reads = clusters
-            .into_iter()
-            .map(|(cluster, arns)| async move { (cluster, deadline.run(self.tasks.answers(cluster, &arns)).await) });
+        let reads = clusters.into_iter().map(|(cluster, arns)| async move {
+            (cluster, deadline.run(self.context.observer.answers(cluster, &arns)).await)
+        });
         let mut answers = Answers::default();
         for (cluster, read) in concurrently(reads).await {
             answers.extend(Problem::record(read, Some(cluster), &mut report.problems).unwrap_or_default());
@@ -140,10 +133,10 @@ impl Repairs {
         report: &mut RepairReport,
     ) -> Vec<MemberTask> {
         for running in &tasks {
-            self.tasks.ecs.forget(&running.definition.arn);
+            self.context.observer.ecs.forget(&running.definition.arn);
         }
         let arns = tasks.iter().map(|running| &running.definition.arn);
-        let definitions = self.tasks.definitions(arns, deadline).await;
+        let definitions = self.context.observer.definitions(arns, deadline).await;
         let mut current = Vec::new();
         for running in tasks {
             match definitions.get(&running.definition.arn).cloned() {
@@ -164,7 +157,7 @@ impl Repairs {
         }
         let reads = services.into_iter().map(|(cluster, names)| async move {
             let names = Vec::from_iter(names);
-            let read = deadline.run(self.tasks.ecs.services(&cluster, &names)).await;
+            let read = deadline.run(self.context.observer.ecs.services(&cluster, &names)).await;
             (cluster, names, read)
         });
         let mut left_out: BTreeMap<(ClusterArn, String), NotRepaired> = BTreeMap::new();
@@ -210,7 +203,9 @@ impl Repairs {
         // Also those whose write failed: it may have taken effect.
         let ended = self.ended(&missing, deadline, report).await;
         let undone = missing.iter().filter(|found| ended.contains(&found.running.task.arn));
-        let writes = undone.map(|found| async move { (found, deadline.run(self.deregister(found)).await) });
+        let writes = undone.map(|found| async move {
+            (found, deadline.run(self.applier.take_back(&found.running, &found.difference)).await)
+        });
         for (found, result) in concurrently(writes).await {
             Problem::record(result, Some(&found.running.cluster), &mut report.problems);
         }
@@ -218,7 +213,7 @@ impl Repairs {
             .retain(|outcome| outcome.result.is_err() || !outcome.planned.tasks.iter().any(|it| ended.contains(it)));
         let repaired = tasks_done(&outcomes);
         for found in missing.iter().filter(|found| repaired.contains(&found.running.task.arn)) {
-            self.announcer.healed(HealingKind::Repair, healing(found));
+            self.context.announcer.healed(HealingKind::Repair, healing(found));
         }
         report.outcomes.extend(outcomes);
         repaired
@@ -230,24 +225,6 @@ impl Repairs {
         let now = self.describe(&tasks, deadline, report).await;
         let arns = tasks.into_iter().map(|running| running.task.arn.clone());
         arns.filter(|task| matches!(now.existence(task), Existence::Ended { .. })).collect()
-    }
-
-    /// Deregisters what was registered of a task.
-    async fn deregister(&self, found: &Found) -> Result<(), ConsulError> {
-        for registration in &found.difference.instances {
-            let (node, id) = (&registration.node, &registration.id);
-            self.consul.deregister_service(node, id, &registration.tenancy).await?;
-            LogLine {
-                task_id: Some(found.running.task.arn.id().to_string()),
-                cluster_arn: Some(node.clone()),
-                service: Some(registration.name.clone()),
-                service_id: Some(id.clone()),
-                reason: Some("the task stopped during the repair".to_owned()),
-                ..LogLine::of(LogAction::Deregister, self.tasks.scope.mode)
-            }
-            .info();
-        }
-        Ok(())
     }
 }
 

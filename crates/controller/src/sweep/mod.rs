@@ -10,7 +10,6 @@ mod summary;
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use aws::queue::MessageSender;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     guard::{Divided, Guard, MaxDeletePercent, Wait},
@@ -21,6 +20,7 @@ use mesh::{
     settings::{PlanSettings, RepairMode},
     task::TaskPhase,
 };
+use observe::{CallError, Deadline, Problem, Survey, SweepOrder, Waited};
 use report::{ErrorLabel, Event, LogAction, LogLine, LogOutcome, PlannedAction, SweepReport, TrippedGuard};
 use telemetry::Counted;
 use tokio::time::Instant;
@@ -29,17 +29,14 @@ use tracing::info;
 use self::summary::Swept;
 pub(crate) use self::summary::describe;
 use crate::{
-    announcement::{Announcer, count},
+    announcement::count,
     apply::Applier,
     bootstrap::{Bootstrap, Place},
-    clock::Deadline,
-    edges::Entropy,
-    error::{ControllerError, Outcome, PlanSource},
+    context::Context,
+    error::ControllerError,
     message::{Message, SecondLook},
-    observe::Observer,
+    outcome::{Outcome, PlanSource},
     repair::{RepairReport, Repairs, report_broken},
-    survey::{Problem, Survey, SweepOrder, Waited},
-    tasks::TaskReader,
 };
 
 /// How often the clusters are surveyed within one invocation, because another writer changed an object since it was
@@ -52,14 +49,10 @@ const MAX_TASKS: usize = 2_000;
 const LONGEST_SUMMARY: usize = 200_000;
 
 pub(crate) struct Sweep {
-    pub(crate) tasks: TaskReader,
-    pub(crate) observer: Arc<Observer>,
+    pub(crate) context: Arc<Context>,
     pub(crate) applier: Arc<Applier>,
     pub(crate) bootstrap: Arc<Bootstrap>,
     pub(crate) repairs: Repairs,
-    pub(crate) queue: Arc<dyn MessageSender>,
-    pub(crate) entropy: Arc<dyn Entropy>,
-    pub(crate) announcer: Arc<Announcer>,
 }
 
 impl Sweep {
@@ -67,8 +60,8 @@ impl Sweep {
     pub(crate) async fn run(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let (mut swept, start) = (Swept::default(), Instant::now());
         for attempt in 1..=MAX_ATTEMPTS {
-            let began = self.tasks.clock.now();
-            let statuses = self.tasks.cluster_statuses(&order.named(), deadline).await;
+            let began = self.context.now();
+            let statuses = self.context.observer.cluster_statuses(&order.named(), deadline).await;
             let sets_up = !order.dry_run && order.waited.is_none();
             if sets_up && attempt == 1 {
                 let statuses = order.without_deleted(&statuses);
@@ -77,16 +70,16 @@ impl Sweep {
                     Trigger::Event | Trigger::Sweep => self.bootstrap.run_if_due(&statuses, deadline).await,
                 });
             }
-            let mut survey = self.observer.survey(order, began, &statuses, deadline).await;
+            let mut survey = self.context.observer.survey(order, began, &statuses, deadline).await;
             for (cluster, tasks) in std::mem::take(&mut survey.waiting) {
                 survey.observed.leave_out(&cluster, &tasks);
             }
             if sets_up {
                 let mut missing = self.bootstrap.create_namespaces(&required_places(&survey), deadline).await;
-                if self.tasks.scope.repair == RepairMode::On {
+                if self.context.scope.repair == RepairMode::On {
                     missing.extend(self.bootstrap.create_missing(&self.missing_nodes(&survey), deadline).await);
                 }
-                survey.problems.extend(Problem::not_created(missing));
+                swept.add_missing(missing);
             }
             let mut divided = self.plan_sweep(&survey, order);
             divided.allowed = within_quotas(divided.allowed, &mut survey.problems);
@@ -120,14 +113,14 @@ impl Sweep {
                 break;
             }
         }
-        let mode = self.tasks.scope.mode;
+        let mode = self.context.scope.mode;
         count(mode, Counted::Drift, swept.drift());
         let is_second_look = order.waited.is_some();
         if order.trigger() == Trigger::Sweep && !is_second_look {
-            count(mode, Counted::EventsMissed, swept.missed_events(self.tasks.scope.sweep_interval));
+            count(mode, Counted::EventsMissed, swept.missed_events(self.context.scope.sweep_interval));
         }
         let is_full = swept.is_full();
-        let report = swept.report(order, &self.tasks.scope);
+        let report = swept.report(order, &self.context.scope);
         if !order.dry_run && !is_second_look {
             telemetry::sweep(start.elapsed());
             if is_full {
@@ -146,19 +139,19 @@ impl Sweep {
     async fn repair(&self, survey: &Survey, order: &SweepOrder, deadline: Deadline) -> RepairReport {
         let (mut report, look) = self.repairs.register(survey, order, deadline).await;
         self.repairs.look_again(look, survey, deadline, &mut report).await;
-        let announcer = (!order.dry_run).then_some(self.announcer.as_ref());
+        let announcer = (!order.dry_run).then_some(&self.context.announcer);
         report_broken(survey, announcer, &mut report);
         report
     }
 
     /// The settings of the sweep's plan. Every read is later than the start of the survey.
     fn plan_settings(&self, survey: &Survey, order: &SweepOrder) -> PlanSettings<'_> {
-        PlanSettings { trigger: order.trigger(), ..self.tasks.scope.plan_settings(survey.began) }
+        PlanSettings { trigger: order.trigger(), ..self.context.scope.plan_settings(survey.began) }
     }
 
     /// The nodes of existing clusters that Consul does not have.
     fn missing_nodes(&self, survey: &Survey) -> Vec<Place> {
-        let scope = &self.tasks.scope;
+        let scope = &self.context.scope;
         if !self.bootstrap.creates_nodes() {
             return Vec::new();
         }
@@ -169,12 +162,12 @@ impl Sweep {
 
     /// The plan, as the guard divides it.
     fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> Divided {
-        let scope = &self.tasks.scope;
+        let scope = &self.context.scope;
         let mut planned = plan(&survey.observed, self.plan_settings(survey, order));
         // A random start, so that repeated timeouts do not always omit the same actions.
         let count = planned.len();
         if count > 0 {
-            planned.rotate_left(self.entropy.below(count) % count);
+            planned.rotate_left(self.context.entropy.below(count) % count);
         }
         let guard = Guard {
             limit: if order.force { MaxDeletePercent::NO_LIMIT } else { scope.max_delete },
@@ -202,7 +195,7 @@ impl Sweep {
             }
             .error();
             let tripped = TrippedGuard { cluster_arn: cluster.clone(), reason: reason.clone() };
-            self.announcer.announce(Event::GuardTripped, tripped);
+            self.context.announcer.announce(Event::GuardTripped, tripped);
         }
     }
 
@@ -213,7 +206,7 @@ impl Sweep {
         survey: &Survey,
         waiting: &[(Planned, Wait)],
         deadline: Deadline,
-    ) -> Result<(), ControllerError> {
+    ) -> Result<(), CallError> {
         let undecided = waiting.iter().filter(|(_, wait)| *wait == Wait::SecondLook);
         let mut tasks = BTreeSet::new();
         // The plan begins at a random action: tasks that are held back do not keep others out for ever.
@@ -222,7 +215,7 @@ impl Sweep {
                 tasks.insert(task.clone());
             }
         }
-        let scope = &self.tasks.scope;
+        let scope = &self.context.scope;
         let is_needed = !tasks.is_empty() || survey.is_emptiness_unproven;
         if !is_needed || order.waited.is_some() || !scope.mode.acts() {
             return Ok(());
@@ -230,12 +223,12 @@ impl Sweep {
         let delay = scope.bounds.described_after();
         info!(action = "ask_for_second_look", outcome = "done", tasks = tasks.len(), delay_seconds = delay.as_secs());
         let look = SecondLook { clusters: order.clusters.clone(), tasks, force: order.force };
-        deadline.run(self.queue.send_later(&[Message::second_look(&look)], delay)).await
+        deadline.run(self.context.queue.send_later(&[Message::second_look(&look)], delay)).await
     }
 
     /// Looks again at the tasks that an earlier sweep did not find in ECS.
     pub(crate) async fn look_again(&self, look: &SecondLook, deadline: Deadline) -> Result<(), Arc<ControllerError>> {
-        let managed = |cluster: &&ClusterArn| self.tasks.scope.clusters.contains(cluster);
+        let managed = |cluster: &&ClusterArn| self.context.scope.clusters.contains(cluster);
         let clusters: Vec<ClusterArn> = look.clusters.iter().filter(managed).cloned().collect();
         if clusters.is_empty() && !look.clusters.is_empty() {
             return Ok(());

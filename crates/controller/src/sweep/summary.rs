@@ -13,9 +13,11 @@ use mesh::{
     mark::HolderMark,
     names::ServiceName,
     plan::{Action, Planned, WaitingToken},
+    scope::Scope,
     time::elapsed,
     token::TokenHolder,
 };
+use observe::{Reach, Reading, Survey, SweepOrder};
 use report::{
     Blocked, CheckStatus, ClusterReport, ClusterStatus, ErrorLabel, PlannedAction, Problem as ProblemReport, Skipped,
     SweepOutcome, SweepReport, Waiting,
@@ -23,11 +25,9 @@ use report::{
 
 use crate::{
     apply::add_to_policy,
-    bootstrap::{BootstrapFailure, BootstrapReport},
-    error::{Effect, Outcome, Reach},
+    bootstrap::{BootstrapFailure, BootstrapReport, NotCreated},
+    outcome::{Effect, Outcome},
     repair::RepairReport,
-    scope::Scope,
-    survey::{Problem, Reading, Survey, SweepOrder},
 };
 
 /// How long the event of a stopped task takes, while nothing is broken.
@@ -45,7 +45,7 @@ fn event_lag(interval: Duration) -> Duration {
 #[derive(Default)]
 pub(super) struct Swept {
     set_up: Vec<BootstrapFailure>,
-    not_set_up: Vec<Problem>,
+    not_set_up: Vec<(Reach, ProblemReport)>,
     outcomes: Vec<(Option<ClusterArn>, Outcome)>,
     last: Option<(Survey, Divided)>,
     planned: Vec<(Option<ClusterArn>, PlannedAction)>,
@@ -61,7 +61,13 @@ impl Swept {
 
     pub(super) fn set_up(&mut self, report: BootstrapReport) {
         self.set_up.extend(report.failures);
-        self.not_set_up.extend(Problem::not_created(report.not_created));
+        self.add_missing(report.not_created);
+    }
+
+    /// The nodes and namespaces that Consul does not have.
+    pub(super) fn add_missing(&mut self, places: NotCreated) {
+        let missing = places.into_iter().map(|((cluster, _), error)| (error.reach(), error.problem(Some(&cluster))));
+        self.not_set_up.extend(missing);
     }
 
     pub(super) fn add(&mut self, outcomes: Vec<Outcome>, survey: &Survey) {
@@ -160,8 +166,10 @@ impl Swept {
             }
             clusters.push(report);
         }
-        let read = not_set_up.iter().chain(&survey.problems).chain(&repairs.problems);
-        let (faults, problems) = problems(read, &set_up, &outcomes, order, &scope.clusters);
+        let read = survey.problems.iter().chain(&repairs.problems);
+        let read = read.map(|problem| (problem.error.reach(), problem.report()));
+        let (faults, problems) =
+            problems(not_set_up.into_iter().chain(read), &set_up, &outcomes, order, &scope.clusters);
         let outcome = match () {
             () if !problems.is_empty() => SweepOutcome::Incomplete,
             () if order.dry_run => SweepOutcome::DryRun,
@@ -175,14 +183,13 @@ impl Swept {
 
 /// What could not be read or written, each once, because one cause often affects many objects: first what concerns one thing,
 /// then what concerns everything.
-fn problems<'a>(
-    read: impl Iterator<Item = &'a Problem>,
+fn problems(
+    read: impl Iterator<Item = (Reach, ProblemReport)>,
     set_up: &[BootstrapFailure],
     outcomes: &[(Option<ClusterArn>, Outcome)],
     order: &SweepOrder,
     all: &ClusterSelection,
 ) -> (Vec<ProblemReport>, Vec<ProblemReport>) {
-    let read = read.map(|problem| (problem.error.reach(), problem.report()));
     let everything = |cluster: Option<&ClusterArn>, label, reason| {
         let cluster_arn = cluster.map(ToString::to_string);
         (Reach::Everything, ProblemReport { cluster_arn, owner: None, label, reason })

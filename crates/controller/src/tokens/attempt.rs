@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use mesh::{
     arn::TaskArn,
     lifecycle::{HeldToken, Idle, Requirement, Step, Usage, next_step},
-    mark::HolderMark,
+    mark::{HolderMark, used_outside},
     names::InvalidField,
     plan::is_awaited,
     secret::{Retirement, SecretState, StoredSecret},
@@ -20,16 +20,14 @@ use mesh::{
     tenancy::Tenancy,
     token::{AccessorId, TokenHolder},
 };
+use observe::OutOfTime;
 use report::{LogAction, LogLine, LogOutcome};
 use telemetry::Counted;
 use tokio::time::timeout;
 use tracing::warn;
 
 use super::{NeededBy, Tokens};
-use crate::{
-    announcement::count,
-    error::{ControllerError, Effect},
-};
+use crate::{announcement::count, error::ControllerError, outcome::Effect};
 
 /// Why a token is reconciled.
 pub(crate) enum TokenUsage<'a> {
@@ -70,7 +68,7 @@ impl Reconciliation<'_> {
             match self.take_step(&secret, usage).await? {
                 Progress::Done(done) => return Ok(done.max(effect)),
                 // A further step would find the secret and Consul as they were.
-                Progress::Again if !self.tokens.scope.mode.acts() => return Ok(Effect::Done),
+                Progress::Again if !self.tokens.context.scope.mode.acts() => return Ok(Effect::Done),
                 Progress::Again => effect = Effect::Done,
                 Progress::Conflict(read) => {
                     self.conflicts.fetch_add(1, Ordering::Relaxed);
@@ -86,7 +84,7 @@ impl Reconciliation<'_> {
             return self.replace(token, mark, secret, usage).await;
         }
         let held = token.as_ref().map(|token| self.held(secret, token));
-        let (bounds, now) = (&self.tokens.scope.bounds, self.tokens.clock.now());
+        let (bounds, now) = (&self.tokens.context.scope.bounds, self.tokens.context.now());
         let step = next_step(secret, held.as_ref(), &self.for_lifecycle(usage), bounds, now);
         match (usage, step) {
             (TokenUsage::Needed(needed_by), Step::Nothing) => self.update_in_use(secret, token, needed_by).await,
@@ -145,7 +143,7 @@ impl Reconciliation<'_> {
             is_needed && self.may_create()
         } else {
             let held = token.as_ref().map(|token| self.held(&secret, token));
-            let (bounds, now) = (&self.tokens.scope.bounds, self.tokens.clock.now());
+            let (bounds, now) = (&self.tokens.context.scope.bounds, self.tokens.context.now());
             match (usage, next_step(&secret, held.as_ref(), &self.for_lifecycle(usage), bounds, now)) {
                 (TokenUsage::Needed(needed_by), Step::Nothing) => {
                     token.is_some_and(|token| self.update_of(&secret, &token, needed_by).is_some())
@@ -162,7 +160,7 @@ impl Reconciliation<'_> {
     /// Whether a cluster that is not selected any more has used the token. Then its tasks may still do, and it is kept.
     fn log_used_outside(&self, token: Option<&Token>) -> bool {
         let mark = token.and_then(|token| token.description.holder());
-        let clusters = &self.tokens.scope.clusters;
+        let clusters = &self.tokens.context.scope.clusters;
         let Some(outside) = mark.and_then(|mark| mark.cluster_outside(clusters)) else { return false };
         LogLine { reason: Some(used_outside(outside)), ..self.line(LogAction::Revoke, LogOutcome::Kept) }.info();
         true
@@ -173,7 +171,7 @@ impl Reconciliation<'_> {
     }
 
     fn may_create(&self) -> bool {
-        self.tokens.scope.token_mode != TokenMode::AuthMethod
+        self.tokens.context.scope.token_mode != TokenMode::AuthMethod
     }
 
     fn for_lifecycle(&self, usage: &TokenUsage<'_>) -> Usage {
@@ -230,7 +228,7 @@ impl Reconciliation<'_> {
     /// Refuses the secret if the token's service, in another namespace, has a secret of the same name.
     fn check_precedence(&self, token: &Token, mark: &HolderMark) -> Result<(), InvalidField> {
         let other = mark.service_in(&token.tenancy).map(TokenHolder::Service).filter(|_| !mark.is_for(self.holder));
-        match other.filter(|other| self.tokens.scope.names.of(other).eq_ignore_ascii_case(&self.name)) {
+        match other.filter(|other| self.tokens.context.scope.names.of(other).eq_ignore_ascii_case(&self.name)) {
             Some(other) => {
                 let found = format!("{} with the token of the {other} of another namespace", self.name);
                 Err(InvalidField::new("secret", &found, "a secret of this service; rename one of the services"))
@@ -263,18 +261,18 @@ impl Reconciliation<'_> {
         &self,
         work: impl Future<Output = Result<T, ControllerError>>,
     ) -> Result<T, ControllerError> {
-        let bound = self.tokens.scope.bounds.attempt;
+        let bound = self.tokens.context.scope.bounds.attempt;
         match timeout(bound, Box::pin(work)).await {
             Ok(done) => done,
             Err(_) if self.conflicts.load(Ordering::Relaxed) > 1 => {
                 Err(SecretsError::Changed { name: self.name.clone() }.into())
             }
-            Err(_) => Err(ControllerError::OutOfTime),
+            Err(_) => Err(OutOfTime.into()),
         }
     }
 
     pub(super) async fn read(&self) -> Result<StoredSecret, SecretsError> {
-        self.tokens.secrets.read(&self.name).await
+        self.tokens.context.observer.secrets.read(&self.name).await
     }
 
     /// Reads the secret until it has another version than `replaced`: Secrets Manager may return a replaced version for
@@ -292,7 +290,7 @@ impl Reconciliation<'_> {
         }
         let max_delay = Duration::from_secs(1);
         // The retries end before the sum of their delays exceeds this, which is longer than the lag of reads.
-        let total = self.tokens.scope.bounds.secrets_lag + max_delay;
+        let total = self.tokens.context.scope.bounds.secrets_lag + max_delay;
         let backoff = ExponentialBuilder::new()
             .with_min_delay(Duration::from_millis(50))
             .with_max_delay(max_delay)
@@ -318,14 +316,14 @@ impl Reconciliation<'_> {
             SecretState::Missing | SecretState::Empty => LogAction::EmptySecret,
         };
         // A lower bound of the time of the write.
-        let written_at = Some(self.tokens.clock.now());
-        match self.tokens.secrets.write(&self.name, seen, &state).await {
+        let written_at = Some(self.tokens.context.now());
+        match self.tokens.writes.secrets.write(&self.name, seen, &state).await {
             Ok(version) => {
                 let pair = state.pair().or(seen.state.pair());
                 LogLine {
                     secret: Some(self.name.clone()),
                     accessor_id: pair.map(|pair| pair.accessor.to_string()),
-                    ..self.line(action, self.tokens.scope.mode)
+                    ..self.line(action, self.tokens.context.scope.mode)
                 }
                 .info();
                 Ok(Some(StoredSecret { state, is_ours: true, version: Some(version), written_at }))
@@ -337,14 +335,14 @@ impl Reconciliation<'_> {
 
     /// Whether its description has a mark of a controller of these clusters for the holder.
     pub(super) fn is_marked(&self, token: &Token) -> bool {
-        token.description.is_of(self.holder, &self.tokens.scope.clusters)
+        token.description.is_of(self.holder, &self.tokens.context.scope.clusters)
     }
 
     /// Caches that the holder's token is valid, so that further events do not read it.
     pub(super) fn cache(&self, needed_by: &NeededBy<'_>, secret: &StoredSecret) {
         if let (NeededBy::Events(_), Some(written_at)) = (needed_by, secret.written_at) {
-            let now = self.tokens.clock.now();
-            let until = self.tokens.scope.bounds.cached_until(written_at, now);
+            let now = self.tokens.context.now();
+            let until = self.tokens.context.scope.bounds.cached_until(written_at, now);
             self.tokens.cached_until.insert(self.holder.clone(), until);
         }
     }
@@ -367,8 +365,8 @@ impl Reconciliation<'_> {
         retirement: &Retirement,
         reason: &str,
     ) -> Result<(), ControllerError> {
-        self.tokens.acl.delete_token(tenancy, accessor).await?;
-        let mode = self.tokens.scope.mode;
+        self.tokens.writes.consul.delete_token(tenancy, accessor).await?;
+        let mode = self.tokens.context.scope.mode;
         count(mode, Counted::TokensRevoked, 1);
         LogLine {
             accessor_id: Some(accessor.to_string()),
@@ -379,17 +377,9 @@ impl Reconciliation<'_> {
             ..self.line(LogAction::Revoke, mode)
         }
         .info();
-        self.tokens.announcer.revoked(self.holder, accessor, reason);
+        self.tokens.context.announcer.revoked(self.holder, accessor, reason);
         Ok(())
     }
-}
-
-/// Why a token is kept.
-pub(crate) fn used_outside(cluster: &str) -> String {
-    format!(
-        "tasks of {cluster} have used it, which EcsClusterArns does not select, so it is not known whether they still do; delete the \
-         token if no task reads it"
-    )
 }
 
 /// The result of one step.

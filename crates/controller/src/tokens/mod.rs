@@ -9,52 +9,40 @@ use std::{
     sync::{Arc, atomic::AtomicUsize},
 };
 
-use aws::{
-    queue::MessageSender,
-    secrets::{SecretStore, SecretsError},
-};
-use consul::Acl;
 use mesh::{
     arn::ClusterArn,
     names::InvalidField,
     secret::{Retirement, StoredSecret},
-    secret_name,
-    settings::{PlanSettings, TokenMode},
-    task::TaskChange,
+    settings::PlanSettings,
+    task::{MeshTask, TaskChange, TaskPhase},
+    tenancy::Tenancy,
     token::{ListedToken, TokenHolder},
 };
+use observe::TimestampCache;
 use report::{LogAction, LogLine, LogOutcome};
+use tracing::info;
 
 use self::attempt::Reconciliation;
-pub(crate) use self::attempt::{TokenUsage, used_outside};
-use crate::{
-    announcement::Announcer,
-    clock::{Clock, TimestampCache},
-    edges::Entropy,
-    error::{ControllerError, Effect},
-    scope::Scope,
-    tasks::TaskReader,
-};
+pub(crate) use self::attempt::TokenUsage;
+use crate::{bootstrap::client_agent_policy, context::Context, edges::Writes, error::ControllerError, outcome::Effect};
 
 /// The tokens of services and client agents, in Consul and in Secrets Manager.
 pub(crate) struct Tokens {
-    pub(crate) scope: Arc<Scope>,
-    pub(crate) acl: Arc<dyn Acl>,
-    pub(crate) secrets: Arc<dyn SecretStore>,
-    pub(crate) queue: Arc<dyn MessageSender>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) entropy: Arc<dyn Entropy>,
-    pub(crate) tasks: TaskReader,
+    context: Arc<Context>,
+    writes: Writes,
     /// Until when a holder's token is valid without a read: see [`mesh::time::Bounds::cached_until`].
-    pub(crate) cached_until: TimestampCache<TokenHolder>,
-    pub(crate) announcer: Arc<Announcer>,
+    cached_until: TimestampCache<TokenHolder>,
 }
 
 impl Tokens {
+    pub(crate) fn new(context: &Arc<Context>, writes: &Writes) -> Self {
+        Self { context: Arc::clone(context), writes: writes.clone(), cached_until: TimestampCache::default() }
+    }
+
     /// Takes steps until nothing is left to do. `seen` is the secret, if it was read just before.
     ///
     /// # Errors
-    /// A failed call, or [`ControllerError::OutOfTime`] after the time bound of an attempt.
+    /// A failed call, or [`observe::OutOfTime`] after the time bound of an attempt.
     pub(crate) async fn reconcile(
         &self,
         holder: &TokenHolder,
@@ -76,11 +64,9 @@ impl Tokens {
         }
     }
 
-    /// Whether the secret does not exist or has another creator: with [`TokenMode::AuthMethod`], the role may only read
-    /// secrets with the controller's tag.
+    /// Whether a read failed because the role may not read the secret: see [`observe::Observer::is_out_of_reach`].
     pub(crate) fn is_out_of_reach(&self, error: &ControllerError) -> bool {
-        let is_denied = matches!(error, ControllerError::Secrets(SecretsError::Denied { .. }));
-        is_denied && self.scope.token_mode == TokenMode::AuthMethod
+        matches!(error, ControllerError::Call(error) if self.context.observer.is_out_of_reach(error))
     }
 
     /// Whether [`Self::reconcile`] would write something now. `seen` is the secret, if it was read just before.
@@ -100,7 +86,7 @@ impl Tokens {
     /// Deletes an orphan, unless its secret, which is read again, contains it by now.
     ///
     /// # Errors
-    /// A failed call, or [`ControllerError::OutOfTime`] after the time bound of an attempt.
+    /// A failed call, or [`observe::OutOfTime`] after the time bound of an attempt.
     pub(crate) async fn delete_orphan(
         &self,
         holder: &TokenHolder,
@@ -124,30 +110,38 @@ impl Tokens {
         attempt.bounded(attempt.show_orphan(token)).await
     }
 
-    pub(crate) async fn read_secret(&self, holder: &TokenHolder) -> Result<StoredSecret, ControllerError> {
-        Ok(self.attempt(holder)?.read().await?)
-    }
-
     /// An attempt at the holder's token.
     ///
     /// # Errors
-    /// A secret of another kind has this name; or a service whose secret has the name of the client token's.
+    /// The name of its secret is refused: see [`observe::Observer::secret_name`].
     fn attempt<'a>(&'a self, holder: &'a TokenHolder) -> Result<Reconciliation<'a>, InvalidField> {
-        let name = self.scope.names.of(holder);
-        secret_name::check_reserved(&name, &self.scope.names.start())?;
-        match holder.service() {
-            Some(service) if self.scope.names.is_reserved(holder) => Err(InvalidField::new(
-                "service name",
-                service.name.as_str(),
-                "a name whose secret is not the client token's; rename the service",
-            )),
-            _ => Ok(Reconciliation { tokens: self, holder, name, conflicts: AtomicUsize::new(0) }),
+        let name = self.context.observer.secret_name(holder)?;
+        Ok(Reconciliation { tokens: self, holder, name, conflicts: AtomicUsize::new(0) })
+    }
+
+    /// The holders of active ones of these tasks whose tokens are cached as valid.
+    pub(crate) fn cached_holders(&self, tasks: &[MeshTask]) -> BTreeSet<TokenHolder> {
+        let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+        let identities = active.filter_map(|task| task.identity.as_ref());
+        let holders = identities.flat_map(|identity| self.context.scope.tokens().required(identity));
+        holders.filter(|holder| self.is_cached(holder)).collect()
+    }
+
+    /// Removes the client agents' policy of a partition, if no token has it.
+    pub(crate) async fn remove_client_policy(&self, partition: &Tenancy) -> Result<(), ControllerError> {
+        let name = self.context.scope.names.client_policy();
+        // Tokens of all owners: an operator may have created one with this policy.
+        let has_it = |token: &ListedToken| token.grants.policies.contains(&name);
+        let using = self.context.observer.consul.tokens(partition, &has_it).await?.unwrap_or_default();
+        if using.is_empty() && self.writes.consul.delete_policy(&client_agent_policy(partition, &name)).await? {
+            info!(action = "delete_policy", outcome = self.context.scope.mode.done(), policy = name);
         }
+        Ok(())
     }
 
     /// Whether the holder's token is cached as valid.
-    pub(crate) fn is_cached(&self, holder: &TokenHolder) -> bool {
-        self.cached_until.get(holder).is_some_and(|until| self.clock.now() < until)
+    fn is_cached(&self, holder: &TokenHolder) -> bool {
+        self.cached_until.get(holder).is_some_and(|until| self.context.now() < until)
     }
 
     /// The cluster of a task that requires the token; `None` if none does any more.
@@ -155,12 +149,12 @@ impl Tokens {
         match needed_by {
             NeededBy::Listed(clusters) => Ok(clusters.first().cloned()),
             NeededBy::Registered(cluster) => Ok(Some((*cluster).clone())),
-            NeededBy::Events(changes) => self.tasks.cluster_of_active_task(changes).await,
+            NeededBy::Events(changes) => Ok(self.context.observer.cluster_of_active_task(changes).await?),
         }
     }
 
     fn plan_settings(&self) -> PlanSettings<'_> {
-        self.scope.plan_settings(self.clock.now())
+        self.context.scope.plan_settings(self.context.now())
     }
 }
 

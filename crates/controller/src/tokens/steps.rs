@@ -7,6 +7,7 @@ use consul::{ConsulError, Grant, NewToken, Token, TokenSearch};
 use mesh::{
     arn::ClusterArn,
     mark::{self, TokenDescription},
+    scope::Scope,
     secret::{Retirement, SecretState, StoredSecret},
     spelling,
     tenancy::Tenancy,
@@ -22,11 +23,7 @@ use super::{
     attempt::{Progress, Reconciliation},
 };
 use crate::{
-    announcement::count,
-    bootstrap::client_agent_policy,
-    error::{ControllerError, Effect},
-    message::Message,
-    scope::Scope,
+    announcement::count, bootstrap::client_agent_policy, error::ControllerError, message::Message, outcome::Effect,
 };
 
 /// Why a token is created again, and what to do if an operator deleted the token on purpose.
@@ -42,7 +39,7 @@ impl Reconciliation<'_> {
         cluster: &ClusterArn,
         needed_by: &NeededBy<'_>,
     ) -> Result<Progress, ControllerError> {
-        let entropy = &self.tokens.entropy;
+        let entropy = &self.tokens.context.entropy;
         let pair = TokenPair { accessor: AccessorId::new(entropy.uuid()), secret: entropy.secret() };
         let active = SecretState::Active(pair.clone());
         self.check_spelling(secret, needed_by).await?;
@@ -61,7 +58,7 @@ impl Reconciliation<'_> {
             Err(refused) if refused.is_refusal() => {
                 // An earlier try of the same call may have succeeded, which a read returns after the lag. If it
                 // succeeds even later, the secret contains a deleted token, which the next attempt restores.
-                sleep(self.tokens.scope.bounds.secrets_lag).await;
+                sleep(self.tokens.context.scope.bounds.secrets_lag).await;
                 self.delete_unless_shown(pair.accessor).await?;
                 Err(refused.into())
             }
@@ -81,17 +78,17 @@ impl Reconciliation<'_> {
 
     /// Deletes a token that no secret has shown.
     async fn delete_created(&self, accessor: AccessorId, reason: &str) -> Result<(), ControllerError> {
-        self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
+        self.tokens.writes.consul.delete_token(self.holder.tenancy(), accessor).await?;
         let accessor_id = Some(accessor.to_string());
-        LogLine { accessor_id, ..self.line(LogAction::DeleteUnusedToken, self.tokens.scope.mode) }.info();
-        self.tokens.announcer.revoked(self.holder, accessor, reason);
+        LogLine { accessor_id, ..self.line(LogAction::DeleteUnusedToken, self.tokens.context.scope.mode) }.info();
+        self.tokens.context.announcer.revoked(self.holder, accessor, reason);
         Ok(())
     }
 
     /// Checks that the service's tokens may have this spelling of its secret.
     async fn check_spelling(&self, secret: &StoredSecret, needed_by: &NeededBy<'_>) -> Result<(), ControllerError> {
         let TokenHolder::Spelled { service, .. } = self.holder else { return Ok(()) };
-        let names = &self.tokens.scope.names;
+        let names = &self.tokens.context.scope.names;
         // A definition that no task has run blocks the spelling of no task.
         let counts = |token: &ListedToken| matches!(needed_by, NeededBy::Registered(_)) || !spelling::is_unused(token);
         let others = |token: &ListedToken| {
@@ -102,7 +99,8 @@ impl Reconciliation<'_> {
         let search =
             TokenSearch { texts: &[mark::title_of(&service.name)], service: is_alone.then_some(&service.name) };
         let keep = |token: &ListedToken| others(token).is_some();
-        let listed = self.tokens.acl.tokens_with(&service.tenancy, search, &keep).await?.unwrap_or_default();
+        let listed =
+            self.tokens.context.observer.consul.tokens_with(&service.tenancy, search, &keep).await?.unwrap_or_default();
         let others: BTreeSet<TokenHolder> = listed.iter().filter_map(others).collect();
         if spelling::may_create(self.holder, spelling::has_run(secret), others.len()) {
             return Ok(());
@@ -125,7 +123,7 @@ impl Reconciliation<'_> {
             accessor_id: Some(pair.accessor.to_string()),
             message: Some(RESTORED.to_owned()),
             outcome: None,
-            ..self.line(LogAction::RestoreToken, self.tokens.scope.mode)
+            ..self.line(LogAction::RestoreToken, self.tokens.context.scope.mode)
         }
         .warn();
         self.create(cluster, pair, needed_by, Some(RESTORED)).await?;
@@ -167,11 +165,11 @@ impl Reconciliation<'_> {
         if self.swap(secret, SecretState::Retiring(pair, retirement)).await?.is_none() {
             return Ok(Progress::Conflict(None));
         }
-        let Scope { mode, bounds, .. } = self.tokens.scope.as_ref();
+        let Scope { mode, bounds, .. } = self.tokens.context.scope.as_ref();
         if let Some(message) = Message::idle_check(self.holder, hops).filter(|_| mode.acts()) {
             // The clock of the checking function may be behind Secrets Manager's.
             let delay = bounds.hidden_for() + bounds.clocks;
-            self.tokens.queue.send_later(&[message], delay).await?;
+            self.tokens.context.queue.send_later(&[message], delay).await?;
         }
         Ok(Progress::Done(Effect::Done))
     }
@@ -194,14 +192,14 @@ impl Reconciliation<'_> {
     /// The token with this accessor ID. In Enterprise it may be in another namespace: the secret's name may be another
     /// service's too, and consul-ecs 0.4.1 creates all tokens in `default`.
     pub(super) async fn find(&self, accessor: AccessorId) -> Result<Option<Token>, ControllerError> {
-        let (acl, own) = (&self.tokens.acl, self.holder.tenancy());
-        let token = acl.token(own, accessor).await?;
+        let (consul, own) = (&self.tokens.context.observer.consul, self.holder.tenancy());
+        let token = consul.token(own, accessor).await?;
         if token.is_some() || own.partition().is_none() {
             return Ok(token);
         }
-        let listed = acl.tokens(own, &|token| token.accessor == accessor && token.tenancy != *own).await?;
+        let listed = consul.tokens(own, &|token| token.accessor == accessor && token.tenancy != *own).await?;
         match listed.unwrap_or_default().first() {
-            Some(listed) => Ok(acl.token(&listed.tenancy, accessor).await?),
+            Some(listed) => Ok(consul.token(&listed.tenancy, accessor).await?),
             None => Ok(None),
         }
     }
@@ -218,14 +216,14 @@ impl Reconciliation<'_> {
         let grant = self.grant().await?;
         let description = match (needed_by, holder) {
             (NeededBy::Registered(_), TokenHolder::Service(_) | TokenHolder::Spelled { .. }) => {
-                self.marks(cluster).unused(self.tokens.clock.now())
+                self.marks(cluster).unused(self.tokens.context.now())
             }
             _ => self.marks(cluster),
         };
         let new = NewToken { pair: pair.clone(), description, grant, tenancy: holder.tenancy().clone() };
-        match self.tokens.acl.create_token(&new).await {
+        match self.tokens.writes.consul.create_token(&new).await {
             Ok(_) => {
-                let mode = self.tokens.scope.mode;
+                let mode = self.tokens.context.scope.mode;
                 count(mode, Counted::TokensCreated, 1);
                 LogLine {
                     accessor_id: Some(pair.accessor.to_string()),
@@ -240,12 +238,12 @@ impl Reconciliation<'_> {
                     accessor_id: pair.accessor.to_string(),
                     reason: reason.map(str::to_owned),
                 };
-                self.tokens.announcer.announce(Event::TokenCreated, created);
+                self.tokens.context.announcer.announce(Event::TokenCreated, created);
                 Ok(())
             }
             // The answer to an earlier try was lost, or another attempt restores the same token.
             Err(conflict @ ConsulError::Conflict { .. }) => {
-                match self.tokens.acl.token(holder.tenancy(), pair.accessor).await? {
+                match self.tokens.context.observer.consul.token(holder.tenancy(), pair.accessor).await? {
                     Some(token) if token.pair.is_same_as(pair) => Ok(()),
                     _ => Err(conflict.into()),
                 }
@@ -256,7 +254,7 @@ impl Reconciliation<'_> {
 
     /// The description of the holder's token.
     fn marks(&self, cluster: &ClusterArn) -> TokenDescription {
-        let place = self.tokens.scope.names.place_of(self.holder);
+        let place = self.tokens.context.scope.names.place_of(self.holder);
         self.holder.token_description(cluster).for_secret(&place)
     }
 
@@ -269,7 +267,7 @@ impl Reconciliation<'_> {
         token: Option<Token>,
         needed_by: &NeededBy<'_>,
     ) -> Result<Progress, ControllerError> {
-        let (scope, holder) = (&self.tokens.scope, self.holder);
+        let (scope, holder) = (&self.tokens.context.scope, self.holder);
         let Some(token) = token else { return Ok(Progress::Done(Effect::Unchanged)) };
         let is_marked = self.is_marked(&token);
         if !secret.is_ours && !is_marked {
@@ -294,7 +292,7 @@ impl Reconciliation<'_> {
         };
         let grant = if token.grants_nothing() { self.grant().await? } else { Grant::AsBefore(token.grants) };
         let updated = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
-        match self.tokens.acl.update_token(&updated).await {
+        match self.tokens.writes.consul.update_token(&updated).await {
             Ok(()) => {
                 let accessor_id = Some(updated.pair.accessor.to_string());
                 LogLine { accessor_id, ..self.line(LogAction::UpdateToken, scope.mode) }.info();
@@ -313,10 +311,10 @@ impl Reconciliation<'_> {
         token: &Token,
         needed_by: &NeededBy<'_>,
     ) -> Option<TokenDescription> {
-        let unused_for = self.tokens.scope.unused_for;
+        let unused_for = self.tokens.context.scope.unused_for;
         let description = match needed_by {
             NeededBy::Registered(_) => {
-                let restarted = token.description.with_restarted_wait(self.tokens.clock.now(), unused_for);
+                let restarted = token.description.with_restarted_wait(self.tokens.context.now(), unused_for);
                 restarted.unwrap_or_else(|| token.description.clone())
             }
             NeededBy::Events(_) | NeededBy::Listed(_) => token.description.used(),
@@ -335,7 +333,7 @@ impl Reconciliation<'_> {
     /// mark, a token that its secret does not contain any more may be in another one.
     fn with_secret_mark(&self, description: &TokenDescription) -> Option<TokenDescription> {
         let is_unmarked = description.holder().is_some_and(|mark| mark.secret.is_none());
-        is_unmarked.then(|| description.for_secret(&self.tokens.scope.names.place_of(self.holder)))
+        is_unmarked.then(|| description.for_secret(&self.tokens.context.scope.names.place_of(self.holder)))
     }
 
     /// Marks a token of consul-ecs for this secret, before the secret contains it no more.
@@ -344,7 +342,7 @@ impl Reconciliation<'_> {
         let Some(description) = self.with_secret_mark(&token.description) else { return Ok(()) };
         let (pair, grant) = (token.pair.clone(), Grant::AsBefore(token.grants.clone()));
         let marked = NewToken { pair, description, grant, tenancy: token.tenancy.clone() };
-        match self.tokens.acl.update_token(&marked).await {
+        match self.tokens.writes.consul.update_token(&marked).await {
             Ok(()) | Err(ConsulError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -357,8 +355,8 @@ impl Reconciliation<'_> {
                 Grant::ServiceIdentity(service.name.clone())
             }
             TokenHolder::Client { tenancy } => {
-                let policy = self.tokens.scope.names.client_policy();
-                self.tokens.acl.create_policy(&client_agent_policy(tenancy, &policy)).await?;
+                let policy = self.tokens.context.scope.names.client_policy();
+                self.tokens.writes.consul.create_policy(&client_agent_policy(tenancy, &policy)).await?;
                 Grant::Policy(policy)
             }
         })
@@ -389,7 +387,8 @@ impl Reconciliation<'_> {
         if secret.is_ours || !matches!(secret.state, SecretState::Empty) {
             return Ok(Effect::Unchanged);
         }
-        let Some(token) = self.tokens.acl.token(self.holder.tenancy(), token.accessor).await? else {
+        let Some(token) = self.tokens.context.observer.consul.token(self.holder.tenancy(), token.accessor).await?
+        else {
             return Ok(Effect::Unchanged);
         };
         let shown = self.swap(&secret, SecretState::Active(token.pair)).await?;

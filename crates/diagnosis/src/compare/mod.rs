@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  History ─▶ Planned, Sweeps ─┐
-//!  Observed, tokens ─▶ EndState ┴▶ CompareReport
+//!  Inspection, tokens ─▶ EndState ┴▶ CompareReport
 //! ```
 
 #[cfg(test)]
@@ -19,14 +19,14 @@ use mesh::{
     task::{MemberTask, TaskPhase},
     time::elapsed,
 };
+use observe::{CatalogReading, History, InspectedCluster, Inspection};
 use report::{ClusterStatus, LogAction, LogLine, LogOutcome, SweepReport, service_of_holder};
 use serde::Serialize;
 
 use crate::{
-    history::History,
-    observed::{CatalogReading, Observed, ObservedCluster},
     status::{OnNode, TaskVerdict, verdict},
     tokens::Tokens,
+    unread::problems,
 };
 
 /// A kind of change that the controller makes.
@@ -143,7 +143,7 @@ pub fn clusters_of(history: &History) -> BTreeSet<String> {
 pub fn compare(
     history: &History,
     since: Timestamp,
-    observed: &Observed,
+    observed: &Inspection,
     tokens: Option<&Tokens>,
     now: Timestamp,
 ) -> CompareReport {
@@ -160,7 +160,7 @@ pub fn compare(
         }
     }
     left.sort_by(|a, b| (a.first_seen, a.kind, &a.subject).cmp(&(b.first_seen, b.kind, &b.subject)));
-    let problems = observed.problems.iter().chain(&history.problems).cloned().collect();
+    let problems = problems(observed).into_iter().chain(history.problems.iter().cloned()).collect();
     let mut report = CompareReport {
         read_at: now,
         since,
@@ -314,7 +314,7 @@ fn sweep(line: &LogLine) -> Option<Sweep> {
 
 /// What ECS runs and what Consul has.
 struct EndState<'a> {
-    observed: &'a Observed,
+    observed: &'a Inspection,
     /// `None` if they could not be read.
     tokens: Option<&'a Tokens>,
     now: Timestamp,
@@ -357,7 +357,7 @@ impl EndState<'_> {
         }
     }
 
-    fn cluster(&self, planned: &Planned) -> Option<&ObservedCluster> {
+    fn cluster(&self, planned: &Planned) -> Option<&InspectedCluster> {
         let arn = planned.cluster.as_deref()?;
         self.observed.clusters.iter().find(|cluster| cluster.arn.as_str() == arn)
     }

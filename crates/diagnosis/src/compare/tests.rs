@@ -6,15 +6,13 @@ use mesh::{
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken},
 };
+use observe::InspectedCluster;
 use report::{ClusterReport, LogLine, SweepOutcome, SweepReport};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    ObservedCluster,
-    examples::{cluster, healthy, id, minutes_ago, now, tokens},
-};
+use crate::examples::{cluster, healthy, id, minutes_ago, now, tokens};
 
 /// A line of mode `observe`, some minutes ago.
 fn line(minutes: i64, action: &str, mut fields: Value) -> LogLine {
@@ -46,10 +44,10 @@ fn compared(lines: Vec<LogLine>, tokens: Option<&Tokens>) -> CompareReport {
     compared_in(vec![healthy()], lines, tokens)
 }
 
-fn compared_in(clusters: Vec<ObservedCluster>, mut lines: Vec<LogLine>, tokens: Option<&Tokens>) -> CompareReport {
+fn compared_in(clusters: Vec<InspectedCluster>, mut lines: Vec<LogLine>, tokens: Option<&Tokens>) -> CompareReport {
     lines.sort_by_key(|line| line.at);
     let history = History { lines, is_complete: true, problems: Vec::new() };
-    let observed = Observed { clusters, problems: Vec::new() };
+    let observed = Inspection { clusters, problems: Vec::new() };
     compare(&history, now() - SignedDuration::from_hours(24), &observed, tokens, now())
 }
 

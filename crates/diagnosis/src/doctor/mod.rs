@@ -19,6 +19,7 @@ use aws::{
 use consul::{HttpConsul, Permissions as _, Release as _};
 use jiff::Timestamp;
 use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, permissions::required, tenancy::Tenancy};
+use observe::{Inspection, Inspector};
 use report::CheckReport;
 use serde::Serialize;
 
@@ -27,10 +28,7 @@ use self::{
     delivery::{Letters, Queue},
     functions::{NoAnswer, Subject},
 };
-use crate::{
-    observed::Observed,
-    reader::{Reader, of_consul},
-};
+use crate::unread::{of_consul, problems};
 
 /// What was read, or why it could not be.
 type Read<T> = Result<T, String>;
@@ -122,7 +120,7 @@ pub struct Sources<'a> {
     pub queues: &'a DeadLetterQueues,
     pub ecs: &'a AwsEcs,
     /// What the clusters run.
-    pub reader: &'a Reader<'a>,
+    pub inspector: &'a Inspector<'a>,
     /// Consul, from here; `None` if it is not asked.
     pub consul: Option<&'a HttpConsul>,
 }
@@ -268,9 +266,9 @@ impl Doctor<'_> {
     }
 
     /// What runs in the selected ones of the known clusters.
-    async fn observe(&self, known: &[ClusterArn], selection: &ClusterSelection) -> Observed {
+    async fn observe(&self, known: &[ClusterArn], selection: &ClusterSelection) -> Inspection {
         let selected: Vec<ClusterArn> = known.iter().filter(|cluster| selection.contains(cluster)).cloned().collect();
-        self.sources.reader.read_ecs(&selected, self.progress).await
+        self.sources.inspector.inspect_ecs(&selected, self.progress).await
     }
 
     /// The checks of Consul from here.
@@ -292,11 +290,11 @@ impl Doctor<'_> {
 }
 
 /// Whether there is a mesh to manage.
-fn mesh_of(observed: &Read<Observed>, clusters: &str) -> Check {
+fn mesh_of(observed: &Read<Inspection>, clusters: &str) -> Check {
     const NAME: &str = "clusters";
     let Ok(observed) = observed else { return Check::unread(NAME, observed) };
     if !observed.problems.is_empty() {
-        return Check::unknown(NAME, observed.problems.join("; "));
+        return Check::unknown(NAME, problems(observed).join("; "));
     }
     let services: usize = observed.clusters.iter().map(|cluster| cluster.services.len()).sum();
     let tasks: usize = observed.clusters.iter().map(|cluster| cluster.tasks.len()).sum();

@@ -2,12 +2,14 @@
 
 use aws::installation::DeployedStack;
 use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, names::InvalidField, settings::Mode};
+use observe::{Inspection, OtherController, RunsAs};
+
+use crate::unread::problems;
 
 use super::{
     Check, CheckOutcome, Read,
     commands::{Commands, word},
 };
-use crate::observed::{Observed, OtherController, RunsAs};
 
 const STACK: &str = "stack";
 
@@ -103,12 +105,13 @@ const CONTROLLERS: &str = "other-controllers";
 
 /// Whether a controller of consul-ecs runs. With `Mode=act` it is a failure: each would delete what the other one creates. `mode` is
 /// `None` before the installation.
-pub(super) fn check_controllers(observed: &Read<Observed>, mode: Option<Mode>, commands: &Commands) -> Check {
+pub(super) fn check_controllers(observed: &Read<Inspection>, mode: Option<Mode>, commands: &Commands) -> Check {
     let Ok(observed) = observed else { return Check::unread(CONTROLLERS, observed) };
     let found: Vec<(&ClusterArn, &OtherController)> =
         observed.clusters.iter().flat_map(|cluster| cluster.controllers.iter().map(|it| (&cluster.arn, it))).collect();
     if found.is_empty() {
-        return match observed.problems.as_slice() {
+        let problems = problems(observed);
+        return match problems.as_slice() {
             [] => Check::ok(CONTROLLERS, format!("none in {}", count(observed.clusters.len()))),
             problems => Check::unknown(CONTROLLERS, problems.join("; ")),
         };

@@ -13,7 +13,7 @@ use super::{
     Check, Read,
     commands::{self, Commands, word},
 };
-use crate::reader::of_consul;
+use crate::unread::of_consul;
 
 const CREDENTIALS: &str = "aws";
 

@@ -13,23 +13,23 @@ use audit_read::{
     Material,
     definition::{Container, Field, Maybe, ServiceUse, TaskDefinition, Text},
 };
-use aws::ecs::ServiceState;
 use document::Position;
 use jiff::Timestamp;
 use mesh::{arn::TaskDefinitionArn, consul_ecs::names::DATAPLANE, definition::MeshService, task::DescribedTask};
+use observe::{InspectedCluster, Inspection, ServiceState};
 use serde::Serialize;
 
-use crate::observed::{Observed, ObservedCluster};
+use crate::unread::problems;
 
 /// What was read of the clusters, at `now`, as rows. `consul` is the version of Consul's servers, if it was asked for.
-pub fn inventory(observed: &Observed, consul: Option<String>, now: Timestamp) -> InventoryReport {
+pub fn inventory(observed: &Inspection, consul: Option<String>, now: Timestamp) -> InventoryReport {
     let rows = observed.clusters.iter().flat_map(of_cluster).collect();
-    InventoryReport { read_at: now, consul, rows, problems: observed.problems.clone() }
+    InventoryReport { read_at: now, consul, rows, problems: problems(observed) }
 }
 
-fn of_cluster(cluster: &ObservedCluster) -> Vec<InventoryRow> {
+fn of_cluster(cluster: &InspectedCluster) -> Vec<InventoryRow> {
     let mut rows: BTreeMap<Key, InventoryRow> = BTreeMap::new();
-    let in_mesh = cluster.services.iter().map(|it| (&it.state, Some(&it.service)));
+    let in_mesh = cluster.services.iter().map(|it| (&it.state, Some(&it.identity.service)));
     for (state, service) in in_mesh.chain(cluster.outside.services.iter().map(|state| (state, None))) {
         add_service(&mut rows, cluster, state, service);
     }
@@ -43,7 +43,7 @@ fn of_cluster(cluster: &ObservedCluster) -> Vec<InventoryRow> {
 /// A row for the revision that a service wants, also if no task runs.
 fn add_service(
     rows: &mut BTreeMap<Key, InventoryRow>,
-    cluster: &ObservedCluster,
+    cluster: &InspectedCluster,
     state: &ServiceState,
     service: Option<&MeshService>,
 ) {
@@ -57,7 +57,7 @@ fn add_service(
 
 fn add_task(
     rows: &mut BTreeMap<Key, InventoryRow>,
-    cluster: &ObservedCluster,
+    cluster: &InspectedCluster,
     task: &DescribedTask,
     service: Option<&MeshService>,
 ) {
@@ -186,7 +186,7 @@ impl InventoryRow {
 
 /// A row without tasks.
 pub(super) fn empty(
-    cluster: &ObservedCluster,
+    cluster: &InspectedCluster,
     (ecs_service, definition): &Key,
     service: Option<&MeshService>,
 ) -> InventoryRow {

@@ -6,13 +6,10 @@ use mesh::{
     definition::{ContainerDefinition, TaskDefinition},
     task::{MemberTask, TaskPhase},
 };
+use observe::{MemberService, Outside, ServiceState};
 
 use super::*;
-use crate::{
-    examples::{self, INIT, described, empty_cluster, healthy, now, web},
-    observed::{MemberService, Outside},
-    tokens::TokenSource,
-};
+use crate::examples::{self, INIT, described, empty_cluster, healthy, now};
 
 fn definition(revision: &str, images: &[(&str, &str)], is_in_app_mesh: bool) -> Arc<TaskDefinition> {
     let mut definition = (*examples::definition()).clone();
@@ -53,8 +50,8 @@ fn service(name: &str, definition: &TaskDefinition, desired: usize) -> ServiceSt
     }
 }
 
-fn rows(cluster: ObservedCluster) -> Vec<InventoryRow> {
-    inventory(&Observed { clusters: vec![cluster], problems: Vec::new() }, None, now()).rows
+fn rows(cluster: InspectedCluster) -> Vec<InventoryRow> {
+    inventory(&Inspection { clusters: vec![cluster], problems: Vec::new() }, None, now()).rows
 }
 
 #[test]
@@ -66,10 +63,10 @@ fn deployment_has_a_row_for_each_revision_with_its_tasks_and_releases() {
         (3, &new, TaskPhase::Stopping),
         (4, &old, TaskPhase::Stopped),
     ];
-    let wanted = MemberService { state: service("web", &new, 2), service: web(), token: TokenSource::None };
+    let wanted = MemberService { state: service("web", &new, 2), ..healthy().services.remove(0) };
     let tasks = tasks.iter().map(|(number, definition, phase)| member(*number, definition, Some("web"), *phase));
     let (services, tasks) = (vec![wanted], tasks.collect());
-    let rows = rows(ObservedCluster { services, tasks, ..empty_cluster([old.clone(), new.clone()]) });
+    let rows = rows(InspectedCluster { services, tasks, ..empty_cluster([old.clone(), new.clone()]) });
     let said: Vec<_> = rows
         .iter()
         .map(|row| {
@@ -95,7 +92,7 @@ fn what_is_outside_the_mesh_is_listed_with_its_generation() {
         services: vec![service("pay", &app_mesh, 0)],
         tasks: vec![member(1, &plain, None, TaskPhase::Active).task],
     };
-    let rows = rows(ObservedCluster { outside, ..empty_cluster([app_mesh, plain]) });
+    let rows = rows(InspectedCluster { outside, ..empty_cluster([app_mesh, plain]) });
     let said: Vec<_> = rows.iter().map(|row| (row.ecs_service.as_deref(), row.generation, row.tasks)).collect();
     assert_eq!(said, [(None, Generation::None, Some(1)), (Some("pay"), Generation::AppMesh, Some(0))]);
     assert_eq!(rows[1].images.envoy.as_deref(), Some("v1.27.2.0-prod"));
@@ -108,7 +105,7 @@ fn client_agent_and_a_definition_that_could_not_be_read_are_told_apart() {
     let gone = definition("gone:1", &[], false);
     let tasks = [(1, &old), (2, &gone)].map(|(number, it)| member(number, it, None, TaskPhase::Active).task);
     let outside = Outside { tasks: tasks.into(), ..Outside::default() };
-    let rows = rows(ObservedCluster { outside, ..empty_cluster([old]) });
+    let rows = rows(InspectedCluster { outside, ..empty_cluster([old]) });
     assert_eq!([rows[0].generation, rows[1].generation], [Generation::Unknown, Generation::ClientAgent]);
     let expected = (Some("1.12.2"), Some("v1.22.1"));
     assert_eq!((rows[1].images.consul.as_deref(), rows[1].images.envoy.as_deref()), expected);

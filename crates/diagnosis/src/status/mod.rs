@@ -14,6 +14,7 @@ use mesh::{
     tenancy::TenancyName,
     time::elapsed,
 };
+use observe::{InspectedCluster, Inspection, MemberService};
 use serde::Serialize;
 
 use self::task::{Leftover, gap};
@@ -23,24 +24,24 @@ pub(crate) use self::task::{
 pub use self::untraceable::UntraceableLogins;
 use crate::{
     inventory::Versions,
-    observed::{MemberService, Observed, ObservedCluster},
     tokens::{ClusterTokens, TokenSource, Tokens},
+    unread::{of_call, problems},
 };
 
 /// The status of what was read, at `now`. Consul has these `tokens`; `None` if that is not known.
-pub fn status(observed: &Observed, tokens: Option<&Tokens>, now: Timestamp) -> StatusReport {
+pub fn status(observed: &Inspection, tokens: Option<&Tokens>, now: Timestamp) -> StatusReport {
     let mut services: Vec<ServiceStatus> =
         observed.clusters.iter().flat_map(|cluster| of_cluster(cluster, tokens, now)).collect();
     services.sort_by(|a, b| a.place().cmp(&b.place()));
-    let admission_unknown = tokens.and_then(|tokens| tokens.facts.as_ref().err().cloned());
-    let problems = observed.problems.clone();
+    let admission_unknown = tokens.and_then(|tokens| tokens.facts.as_ref().err().map(of_call));
+    let problems = problems(observed);
     StatusReport { read_at: now, services, problems, admission_unknown, untraceable_logins: Vec::new() }
 }
 
-fn of_cluster(cluster: &ObservedCluster, tokens: Option<&Tokens>, now: Timestamp) -> Vec<ServiceStatus> {
+fn of_cluster(cluster: &InspectedCluster, tokens: Option<&Tokens>, now: Timestamp) -> Vec<ServiceStatus> {
     let on_node = cluster.catalog.as_ref().map(OnNode::new);
     let leftovers = on_node.as_ref().map(|on_node| on_node.leftovers(cluster, now)).unwrap_or_default();
-    let of_services = cluster.services.iter().map(|service| service.service.clone());
+    let of_services = cluster.services.iter().map(|service| service.identity.service.clone());
     let of_tasks = cluster.tasks.iter().map(|member| member.identity.service.clone());
     let mut all: BTreeSet<MeshService> = of_services.chain(of_tasks).collect();
     all.extend(leftovers.iter().map(|leftover| leftover.service.clone()));
@@ -55,7 +56,7 @@ pub(crate) const TIME_TO_RESTART: Duration = Duration::from_mins(30);
 
 /// What belongs to a service in a cluster.
 struct Row<'a> {
-    cluster: &'a ObservedCluster,
+    cluster: &'a InspectedCluster,
     service: MeshService,
     on_node: Option<&'a OnNode<'a>>,
     ecs_services: Vec<&'a MemberService>,
@@ -65,14 +66,14 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn new(
-        cluster: &'a ObservedCluster,
+        cluster: &'a InspectedCluster,
         service: MeshService,
         on_node: Option<&'a OnNode<'a>>,
         leftovers: &'a [Leftover],
     ) -> Self {
         let is_its = |other: &MeshService| other.name == service.name && other.tenancy.is_same_place(&service.tenancy);
         Self {
-            ecs_services: cluster.services.iter().filter(|it| is_its(&it.service)).collect(),
+            ecs_services: cluster.services.iter().filter(|it| is_its(&it.identity.service)).collect(),
             tasks: cluster.tasks.iter().filter(|it| is_its(&it.identity.service)).collect(),
             leftovers: leftovers.iter().filter(|it| is_its(&it.service)).collect(),
             cluster,
@@ -137,8 +138,12 @@ impl<'a> Row<'a> {
     }
 
     fn tokens(&self, living: &[&MemberTask]) -> Vec<TokenSource> {
-        let of_tasks = living.iter().map(|member| self.cluster.token_source(member));
-        let of_services = self.ecs_services.iter().map(|it| it.token.clone()).filter(|_| living.is_empty());
+        let of_tasks = living.iter().map(|member| TokenSource::of_task(member, self.cluster));
+        let of_services = self
+            .ecs_services
+            .iter()
+            .map(|it| TokenSource::of(&it.definition, &it.identity, self.cluster))
+            .filter(|_| living.is_empty());
         of_tasks.chain(of_services).collect::<BTreeSet<_>>().into_iter().collect()
     }
 

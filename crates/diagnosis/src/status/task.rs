@@ -19,12 +19,10 @@ use mesh::{
     tenancy::Tenancy,
     time::elapsed,
 };
+use observe::{CatalogReading, InspectedCluster};
 
 use super::State;
-use crate::{
-    observed::{CatalogReading, ObservedCluster},
-    tokens::{ClusterTokens, TokenSource, Tokens},
-};
+use crate::tokens::{ClusterTokens, TokenSource, Tokens};
 
 /// The verdict on a task. What matters most comes first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,7 +83,7 @@ impl fmt::Display for TaskVerdict {
 /// of this verdict, and has none of its own.
 pub(crate) fn verdict(
     member: &MemberTask,
-    cluster: &ObservedCluster,
+    cluster: &InspectedCluster,
     on_node: Option<&OnNode<'_>>,
     tokens: Option<&ClusterTokens<'_>>,
     now: Timestamp,
@@ -146,7 +144,7 @@ pub(super) fn gap(member: &MemberTask, on_node: &OnNode<'_>, tokens: &Tokens) ->
 /// Why only another task can take the place of a running one.
 fn broken(
     member: &MemberTask,
-    cluster: &ObservedCluster,
+    cluster: &InspectedCluster,
     tokens: Option<&ClusterTokens<'_>>,
     now: Timestamp,
 ) -> Option<String> {
@@ -167,8 +165,8 @@ pub(crate) fn login_tokens(member: &MemberTask, tokens: Option<&ClusterTokens<'_
 }
 
 /// Whether Consul certainly lacks the token that a running task has read from Secrets Manager.
-pub(crate) fn is_service_token_gone(member: &MemberTask, cluster: &ObservedCluster, tokens: Option<&Tokens>) -> bool {
-    let reads = matches!(cluster.token_source(member), TokenSource::SecretsManager { .. });
+pub(crate) fn is_service_token_gone(member: &MemberTask, cluster: &InspectedCluster, tokens: Option<&Tokens>) -> bool {
+    let reads = matches!(TokenSource::of_task(member, cluster), TokenSource::SecretsManager { .. });
     let is_its = |mark: &HolderMark| mark.service.as_ref() == Some(&member.identity.service.name);
     let has_token = |tokens: &Tokens| tokens.listed.iter().any(|token| token.mark().is_some_and(is_its));
     reads && member.task.is_running() && tokens.is_some_and(|tokens| !has_token(tokens))
@@ -331,7 +329,7 @@ impl<'a> OnNode<'a> {
     }
 
     /// The instances whose tasks ECS does not run any more.
-    pub(super) fn leftovers(&self, cluster: &ObservedCluster, now: Timestamp) -> Vec<Leftover> {
+    pub(super) fn leftovers(&self, cluster: &InspectedCluster, now: Timestamp) -> Vec<Leftover> {
         let is_current = |phase: TaskPhase, stopped_at: Option<Timestamp>| {
             phase.is_living() || stopped_at.is_some_and(|at| elapsed(at, now) < TIME_TO_DEREGISTER)
         };

@@ -9,37 +9,35 @@ use mesh::{
     task::{ContainerEnd, ContainerHealth, TaskContainer, TaskPhase},
     token::{ListedToken, ServiceGrant},
 };
+use observe::{CatalogReading, OutOfTime};
 
 use super::*;
-use crate::{
-    CatalogReading,
-    examples::{
-        INIT, container, described, healthy, id, login_description, login_token, minutes_ago, now, register, revision,
-        task, tokens,
-    },
+use crate::examples::{
+    INIT, container, described, healthy, id, login_description, login_token, minutes_ago, now, register, revision,
+    task, tokens,
 };
 
 /// The only row.
-fn row(cluster: ObservedCluster) -> ServiceStatus {
-    let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+fn row(cluster: InspectedCluster) -> ServiceStatus {
+    let observed = Inspection { clusters: vec![cluster], problems: Vec::new() };
     let mut report = status(&observed, None, now());
     assert_eq!(report.services.len(), 1, "{report:?}");
     report.services.remove(0)
 }
 
 /// The verdict on a healthy cluster after a change.
-fn verdict_after(change: impl FnOnce(&mut ObservedCluster)) -> String {
+fn verdict_after(change: impl FnOnce(&mut InspectedCluster)) -> String {
     let mut cluster = healthy();
     change(&mut cluster);
     row(cluster).verdict
 }
 
-fn catalog(cluster: &mut ObservedCluster) -> &mut CatalogReading {
+fn catalog(cluster: &mut InspectedCluster) -> &mut CatalogReading {
     cluster.catalog.as_mut().unwrap()
 }
 
 /// Consul loses the instances of a task.
-fn forget(cluster: &mut ObservedCluster, number: u8) {
+fn forget(cluster: &mut InspectedCluster, number: u8) {
     catalog(cluster).instances.retain(|instance| instance.task != id(number));
 }
 
@@ -74,7 +72,7 @@ fn of_team_a() -> ListedToken {
 
 #[test]
 fn a_registered_task_without_a_login_token_of_its_service_is_listed() {
-    let observed = Observed { clusters: vec![healthy()], problems: Vec::new() };
+    let observed = Inspection { clusters: vec![healthy()], problems: Vec::new() };
     let unproven = |tokens: &Tokens| -> Vec<Option<String>> {
         let mut report = status(&observed, Some(tokens), now());
         assert_eq!(report.services[0].state, State::Healthy);
@@ -87,30 +85,30 @@ fn a_registered_task_without_a_login_token_of_its_service_is_listed() {
     tokens.facts = Ok(None);
     assert_eq!(unproven(&tokens), [None, None]);
     // What could not be read proves nothing and accuses no task
-    tokens.facts = Err("Consul refused the token".to_owned());
+    tokens.facts = Err(OutOfTime.into());
     assert_eq!(unproven(&tokens), [None, None]);
-    assert_eq!(status(&observed, Some(&tokens), now()).admission_unknown.as_deref(), Some("Consul refused the token"));
+    assert_eq!(status(&observed, Some(&tokens), now()).admission_unknown, Some(OutOfTime.to_string()));
 }
 
 #[test]
 fn a_registered_task_cannot_take_itself_off_that_list() {
     // Given a registered task that has logged in as another service
     let tokens = tokens(vec![login_token(1), login_token(1), of_team_a(), of_team_a()]);
-    let unproven_after = |change: fn(&mut ObservedCluster)| {
+    let unproven_after = |change: fn(&mut InspectedCluster)| {
         let mut cluster = healthy();
         change(&mut cluster);
-        let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+        let observed = Inspection { clusters: vec![cluster], problems: Vec::new() };
         status(&observed, Some(&tokens), now()).services.remove(0).tasks.remove(1).unproven
     };
     let listed = Some("its login token belongs to team-a".to_owned());
     // When nothing of it is to be repaired, because its own tag says so, or ECS does not see it
-    let off = |cluster: &mut ObservedCluster| {
+    let off = |cluster: &mut InspectedCluster| {
         described(&mut cluster.tasks[1]).tags = [(REPAIR_TAG, "off")].into_iter().collect();
     };
     assert_eq!(unproven_after(off), listed);
     assert_eq!(unproven_after(|cluster| described(&mut cluster.tasks[1]).placement.is_disconnected = true), listed);
     // Or the metadata of its instances does not name it
-    let unmarked = |cluster: &mut ObservedCluster| {
+    let unmarked = |cluster: &mut InspectedCluster| {
         let catalog = catalog(cluster);
         let (its, others) = catalog.instances.drain(..).partition(|instance| instance.task == id(2));
         catalog.instances = others;
@@ -121,7 +119,7 @@ fn a_registered_task_cannot_take_itself_off_that_list() {
     };
     assert_eq!(unproven_after(unmarked), listed);
     // Then it is listed; but not if its client agent registers it, because no sweep has
-    let with_agent = |cluster: &mut ObservedCluster| {
+    let with_agent = |cluster: &mut InspectedCluster| {
         let agent = ContainerDefinition { name: "consul-client".to_owned(), ..ContainerDefinition::default() };
         revision(&mut cluster.tasks[1]).containers.push(agent);
     };
@@ -131,7 +129,7 @@ fn a_registered_task_cannot_take_itself_off_that_list() {
 #[test]
 fn an_instance_of_another_name_is_not_the_task_s() {
     // Given a service and its sidecar proxy with the ID of a task, and other names
-    let rename = |cluster: &mut ObservedCluster, is_of: fn(&ServiceInstance) -> bool| {
+    let rename = |cluster: &mut InspectedCluster, is_of: fn(&ServiceInstance) -> bool| {
         let its = catalog(cluster).instances.iter_mut().filter(|it| it.task == id(1) && is_of(it));
         its.for_each(|instance| instance.name = "other".to_owned());
     };
@@ -257,8 +255,7 @@ fn listed_task_that_ecs_does_not_describe_is_no_leftover() {
     let mut problems = Vec::new();
     let verdict = verdict_after(|cluster| {
         register(catalog(cluster), 9, CheckStatus::Passing);
-        let listed = BTreeSet::from([TaskArn::in_cluster(&cluster.arn, &id(9))]);
-        cluster.keep_undescribed(&listed, &[], &mut problems);
+        cluster.keep_undescribed(&[TaskArn::in_cluster(&cluster.arn, &id(9))], &mut problems);
         assert!(cluster.unsorted.contains(&id(9)), "it may be in the mesh");
     });
     assert_eq!(verdict, "healthy");
@@ -305,7 +302,7 @@ fn failed_task(minutes: i64) -> MemberTask {
 
 #[test]
 fn fewer_tasks_than_desired_are_explained_by_the_last_failure_or_by_ecs() {
-    type Change = fn(&mut ObservedCluster);
+    type Change = fn(&mut InspectedCluster);
     let last = ": the last stopped task: Essential container in task exited; app exited with 1";
     let changes: [(Change, &str); 4] = [
         (|_| {}, ""),

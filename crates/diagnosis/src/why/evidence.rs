@@ -8,13 +8,13 @@ use mesh::{
     consul_ecs::{Registrar, names},
     task::{ContainerHealth, DescribedTask, MemberTask, TaskContainer, TaskEnd, TaskPhase},
 };
+use observe::{History, InspectedCluster, Inspection, MemberService};
 use report::{LogAction, LogLine, LogOutcome};
 
 use crate::{
-    history::History,
-    observed::{MemberService, Observed, ObservedCluster},
     status::{OnNode, TaskVerdict, verdict},
     tokens::{ClusterTokens, Tokens},
+    unread::problems,
 };
 
 /// How long a failure or a guard explains what is wrong: the messages of an event are retried, and each sweep meets the guard again.
@@ -25,9 +25,9 @@ pub(crate) struct TaskEvidence<'a> {
     pub(crate) id: &'a TaskId,
     pub(crate) now: Timestamp,
     pub(crate) background: &'a Background,
-    clusters: &'a [ObservedCluster],
+    clusters: &'a [InspectedCluster],
     /// The cluster in which ECS knows the task, or in which Consul has its instances.
-    pub(crate) cluster: Option<&'a ObservedCluster>,
+    pub(crate) cluster: Option<&'a InspectedCluster>,
     /// The task, if it is in the mesh.
     pub(crate) member: Option<&'a MemberTask>,
     pub(crate) on_node: Option<OnNode<'a>>,
@@ -40,12 +40,12 @@ pub(crate) struct TaskEvidence<'a> {
 impl<'a> TaskEvidence<'a> {
     pub(crate) fn new(
         id: &'a TaskId,
-        clusters: &'a [ObservedCluster],
+        clusters: &'a [InspectedCluster],
         background: &'a Background,
         now: Timestamp,
     ) -> Self {
-        let knows = |cluster: &&ObservedCluster| member(cluster, id).is_some() || cluster.others.contains(id);
-        let has_instance = |cluster: &&ObservedCluster| {
+        let knows = |cluster: &&InspectedCluster| member(cluster, id).is_some() || cluster.others.contains(id);
+        let has_instance = |cluster: &&InspectedCluster| {
             cluster.catalog.iter().flat_map(|catalog| &catalog.instances).any(|instance| instance.task == *id)
         };
         let cluster = clusters.iter().find(knows).or_else(|| clusters.iter().find(has_instance));
@@ -190,7 +190,7 @@ impl<'a> TaskEvidence<'a> {
     }
 }
 
-fn member<'a>(cluster: &'a ObservedCluster, id: &TaskId) -> Option<&'a MemberTask> {
+fn member<'a>(cluster: &'a InspectedCluster, id: &TaskId) -> Option<&'a MemberTask> {
     cluster.tasks.iter().find(|member| member.task.arn.id() == id)
 }
 
@@ -219,13 +219,13 @@ pub struct Background {
 
 impl Background {
     /// What could not be read, and why.
-    pub(super) fn problems(&self, observed: &Observed) -> Vec<String> {
-        observed.problems.iter().chain(&self.history.problems).cloned().collect()
+    pub(super) fn problems(&self, observed: &Inspection) -> Vec<String> {
+        problems(observed).into_iter().chain(self.history.problems.iter().cloned()).collect()
     }
 
     /// What was searched, in words, and whether all of it could be read.
-    pub(super) fn searched_in(&self, read: &[ObservedCluster]) -> (String, bool) {
-        let is_whole = |cluster: &ObservedCluster| cluster.catalog.is_some() && cluster.unsorted.is_empty();
+    pub(super) fn searched_in(&self, read: &[InspectedCluster]) -> (String, bool) {
+        let is_whole = |cluster: &InspectedCluster| cluster.catalog.is_some() && cluster.unsorted.is_empty();
         let is_read =
             |name: &&String| read.iter().any(|cluster| cluster.arn.name() == name.as_str() && is_whole(cluster));
         let unread = self.searched.iter().filter(|name| !is_read(name)).map(String::as_str);

@@ -1,7 +1,7 @@
 //! Why a task or a service is as it is: a timeline of what ECS, Consul and the controller did, and one sentence.
 //!
 //! ```text
-//!  Observed, History, tokens, audit ─▶ TaskEvidence ─▶ timeline         what has happened
+//!  Inspection, History, tokens, audit ─▶ TaskEvidence ─▶ timeline         what has happened
 //!                                       └────▶ rules ─▶ Conclusion    what is wrong: the first rule that applies
 //! ```
 
@@ -15,6 +15,7 @@ mod timeline;
 
 use jiff::Timestamp;
 use mesh::{arn::TaskId, consul_ecs::SIDECAR_SUFFIX};
+use observe::Inspection;
 
 use self::{evidence::TaskEvidence, report::Conclusion};
 pub use self::{
@@ -22,10 +23,9 @@ pub use self::{
     report::{Cause, Condition, Event, Subject, Who, WhyReport},
     service::{Found, Within, find_service, why_service},
 };
-use crate::observed::Observed;
 
 /// Why a task is as it is, at `now`.
-pub fn why_task(id: &TaskId, observed: &Observed, background: &Background, now: Timestamp) -> WhyReport {
+pub fn why_task(id: &TaskId, observed: &Inspection, background: &Background, now: Timestamp) -> WhyReport {
     let evidence = TaskEvidence::new(id, &observed.clusters, background, now);
     let Conclusion { condition, cause, sentence } = rules::conclude(&evidence);
     let in_log =

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use mesh::{arn::TaskId, task::MemberTask, time::elapsed};
+use observe::{InspectedCluster, Inspection};
 use report::{LogLine, LogOutcome};
 
 use super::{
@@ -13,7 +14,6 @@ use super::{
     timeline::{Timeline, describe, stopped, task_in_ecs},
 };
 use crate::{
-    observed::{Observed, ObservedCluster},
     status::{ServiceStatus, State, TIME_TO_RESTART, status},
     tokens::Tokens,
 };
@@ -51,7 +51,7 @@ impl Within {
 pub fn find_service(
     name: &str,
     within: &Within,
-    observed: &Observed,
+    observed: &Inspection,
     tokens: Option<&Tokens>,
     now: Timestamp,
 ) -> Found {
@@ -79,7 +79,7 @@ fn described(row: &ServiceStatus) -> String {
 pub fn why_service(
     name: &str,
     row: Option<&ServiceStatus>,
-    observed: &Observed,
+    observed: &Inspection,
     background: &Background,
     now: Timestamp,
 ) -> WhyReport {
@@ -107,8 +107,8 @@ pub fn why_service(
 struct ServiceEvidence<'a> {
     service: &'a str,
     row: Option<&'a ServiceStatus>,
-    cluster: Option<&'a ObservedCluster>,
-    observed: &'a Observed,
+    cluster: Option<&'a InspectedCluster>,
+    observed: &'a Inspection,
     background: &'a Background,
     now: Timestamp,
 }

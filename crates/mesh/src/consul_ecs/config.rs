@@ -30,11 +30,13 @@ pub const REGION_VARIABLE: &str = "AWS_REGION";
 const SHOWN_CHARS: usize = 120;
 const NOT_SHOWN: &str = "(not shown)";
 
-/// The part of the configuration that names the task's service or gateway. The rest may be invalid.
+/// The part of the configuration that names the task's service or gateway, and its login. The rest may be invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct EcsConfig {
     service: Option<NamedService>,
     gateway: Option<NamedGateway>,
+    consul_login: Option<NamedLogin>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -48,7 +50,27 @@ struct NamedGateway {
     name: Option<String>,
 }
 
+/// A login, and the auth method that it names.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct NamedLogin {
+    #[serde(default)]
+    enabled: bool,
+    method: Option<String>,
+}
+
+impl NamedLogin {
+    /// The auth method, if the configuration names one.
+    pub fn method(&self) -> Option<&str> {
+        self.method.as_deref()
+    }
+}
+
 impl EcsConfig {
+    /// How the task logs in for its token; `None` if it does not.
+    pub fn login(&self) -> Option<&NamedLogin> {
+        self.consul_login.as_ref().filter(|login| login.enabled)
+    }
+
     /// The name of the service or gateway. An empty name is treated as absent.
     pub fn name(&self) -> Option<&str> {
         let gateway = self.gateway.as_ref().and_then(|gateway| gateway.name.as_deref());

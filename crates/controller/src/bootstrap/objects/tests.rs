@@ -1,7 +1,6 @@
-use mesh::cluster_selection::ClusterSelection;
+use mesh::{cluster_selection::ClusterSelection, scope::IamRolePath};
 
 use super::*;
-use crate::bootstrap::IamRolePath;
 
 const PRINCIPALS: &str = "arn:aws-cn:iam::123456789012:role/consul-ecs/*";
 

@@ -1,9 +1,10 @@
 //! Tests of the checks in [`super`].
 
+use observe::{InspectedCluster, InspectionError};
+
 use super::*;
 use crate::doctor::CheckOutcome::{Failed, Ok as Fine, Unknown, Warning};
 use crate::examples::{self, assert_check, commands, empty_cluster};
-use crate::observed::ObservedCluster;
 
 const PREFIX: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/";
 const DEPLOY: &str = "sam build && sam deploy --guided --stack-name mesh --region us-east-1";
@@ -34,8 +35,8 @@ fn stack_says_its_mode_and_clusters_or_how_its_status_goes_on() {
 fn controllers(controllers: &[RunsAs], mode: Option<Mode>) -> Check {
     let image = "hashicorp/consul-ecs:0.9.0";
     let other = |runs_as: &RunsAs| OtherController { runs_as: runs_as.clone(), image: image.to_owned() };
-    let cluster = ObservedCluster { controllers: controllers.iter().map(other).collect(), ..empty_cluster([]) };
-    check_controllers(&Ok(Observed { clusters: vec![cluster], problems: Vec::new() }), mode, &commands())
+    let cluster = InspectedCluster { controllers: controllers.iter().map(other).collect(), ..empty_cluster([]) };
+    check_controllers(&Ok(Inspection { clusters: vec![cluster], problems: Vec::new() }), mode, &commands())
 }
 
 #[test]
@@ -52,7 +53,10 @@ fn controller_beside_one_that_acts_is_scaled_to_zero() {
     assert_check(&controllers(&service, Some(Mode::Observe)), Fine, "", &[]);
     assert_check(&controllers(&service, None), Warning, "Install with Mode=observe", &[DEPLOY]);
     assert_check(&controllers(&[], Some(Mode::Act)), Fine, "", &[]);
-    let unread = Observed { clusters: Vec::new(), problems: vec!["cluster prod: denied".to_owned()] };
+    let unread = Inspection {
+        clusters: Vec::new(),
+        problems: vec![InspectionError::NotDescribed("0123456789abcdef0123456789abcdef".parse().unwrap())],
+    };
     assert_check(&check_controllers(&Ok(unread), Some(Mode::Act), &commands()), Unknown, "", &[]);
 }
 

@@ -262,7 +262,7 @@ pub(super) fn login_tokens_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusio
 /// The token of its service is gone, which it has read from Secrets Manager.
 pub(super) fn service_token_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let (member, cluster) = evidence.active().zip(evidence.cluster)?;
-    let TokenSource::SecretsManager { secrets } = cluster.token_source(member) else { return None };
+    let TokenSource::SecretsManager { secrets } = TokenSource::of_task(member, cluster) else { return None };
     is_service_token_gone(member, cluster, evidence.background.tokens.as_ref()).then_some(())?;
     let name = &member.identity.service.name;
     let is_revocation = |line: &&LogLine| {
@@ -283,7 +283,7 @@ pub(super) fn service_token_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusi
 /// `mesh-init` runs on and on, and the task has no login token.
 pub(super) fn login_refused(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let (member, cluster) = evidence.active().zip(evidence.cluster)?;
-    let TokenSource::AuthMethod { method } = cluster.token_source(member) else { return None };
+    let TokenSource::AuthMethod { method } = TokenSource::of_task(member, cluster) else { return None };
     let registrar = evidence.registrar()?;
     let still_runs = member.task.container(registrar).is_some_and(|container| !container.is_stopped);
     let is_late = member.task.has_had_time_to_register(evidence.now);

@@ -63,7 +63,7 @@ fn essential_container_without_an_exit_code_is_a_failure_too() {
 
 #[test]
 fn task_without_a_service_that_has_finished_has_ended_in_order() {
-    let finish = |cluster: &mut ObservedCluster| {
+    let finish = |cluster: &mut InspectedCluster| {
         let containers = vec![exited("app", Some(0), None), exited("other", Some(137), None)];
         stop(cluster, "EssentialContainerExited", "…", containers);
     };
@@ -126,7 +126,7 @@ fn deployment_of_another_revision_is_named() {
 }
 
 /// The first task has stopped, and its instances are still there.
-fn left(cluster: &mut ObservedCluster) {
+fn left(cluster: &mut InspectedCluster) {
     stop(cluster, "UserInitiated", "test", Vec::new());
     register(cluster.catalog.as_mut().unwrap(), 1, mesh::catalog::CheckStatus::Critical);
 }
@@ -192,7 +192,7 @@ fn task_that_ecs_has_forgotten_is_told_from_the_log() {
 #[test]
 fn unknown_task_says_what_was_searched() {
     let nobody: TaskId = id(99);
-    let observed = Observed { clusters: vec![healthy()], problems: Vec::new() };
+    let observed = Inspection { clusters: vec![healthy()], problems: Vec::new() };
     let report = why_task(&nobody, &observed, &background(), now());
     assert_eq!((report.cause, report.condition), (Cause::UnknownTask, Condition::Unknown));
     assert!(

@@ -11,13 +11,11 @@ use mesh::{
     task::{ContainerEnd, TaskEnd, TaskPhase},
     token::ListedToken,
 };
+use observe::{History, InspectedCluster};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{
-    History, ObservedCluster,
-    examples::{cluster, described, healthy, id, login_token, minutes_ago, now, tokens},
-};
+use crate::examples::{cluster, described, healthy, id, login_token, minutes_ago, now, tokens};
 
 /// A line of the log, some minutes ago.
 fn line(minutes: i64, mut fields: Value) -> LogLine {
@@ -38,22 +36,22 @@ fn background() -> Background {
 }
 
 /// The answer for the first task, after a change.
-fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Background)) -> WhyReport {
+fn asked(change: impl FnOnce(&mut InspectedCluster, &mut Background)) -> WhyReport {
     let (mut cluster, mut background) = (healthy(), background());
     change(&mut cluster, &mut background);
-    let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+    let observed = Inspection { clusters: vec![cluster], problems: Vec::new() };
     why_task(&id(1), &observed, &background, now())
 }
 
 /// Its cause and its sentence.
-fn because(change: impl FnOnce(&mut ObservedCluster, &mut Background)) -> (Cause, String) {
+fn because(change: impl FnOnce(&mut InspectedCluster, &mut Background)) -> (Cause, String) {
     let report = asked(change);
     (report.cause, report.conclusion)
 }
 
 /// Asserts its cause, and a part of its sentence.
 #[track_caller]
-fn assert_because(cause: Cause, part: &str, change: impl FnOnce(&mut ObservedCluster, &mut Background)) {
+fn assert_because(cause: Cause, part: &str, change: impl FnOnce(&mut InspectedCluster, &mut Background)) {
     let (found, sentence) = because(change);
     assert!(found == cause && sentence.contains(part), "{found:?}: {sentence}");
 }
@@ -76,7 +74,7 @@ fn exited(name: &str, exit_code: Option<i64>, reason: Option<&str>) -> Container
 }
 
 /// The first task has stopped two minutes ago, and Consul has deregistered it.
-fn stop(cluster: &mut ObservedCluster, code: &str, reason: &str, containers: Vec<ContainerEnd>) {
+fn stop(cluster: &mut InspectedCluster, code: &str, reason: &str, containers: Vec<ContainerEnd>) {
     let task = described(&mut cluster.tasks[0]);
     (task.phase, task.last_status) = (TaskPhase::Stopped, "STOPPED".to_owned());
     task.end = TaskEnd {
@@ -91,12 +89,12 @@ fn stop(cluster: &mut ObservedCluster, code: &str, reason: &str, containers: Vec
 }
 
 /// Consul has no instance of the first task.
-fn deregister(cluster: &mut ObservedCluster) {
+fn deregister(cluster: &mut InspectedCluster) {
     cluster.catalog.as_mut().unwrap().instances.retain(|instance| instance.task != id(1));
 }
 
 /// ECS no longer knows the first task.
-fn forget(cluster: &mut ObservedCluster) {
+fn forget(cluster: &mut InspectedCluster) {
     cluster.tasks.remove(0);
     deregister(cluster);
 }

@@ -50,7 +50,7 @@ fn task_with_another_tasks_id_is_found() {
 }
 
 /// A container of the first task stops.
-fn stop_container(cluster: &mut ObservedCluster, name: &str, code: i32) {
+fn stop_container(cluster: &mut InspectedCluster, name: &str, code: i32) {
     let task = described(&mut cluster.tasks[0]);
     let container = task.containers.iter_mut().find(|container| container.name == name).expect("a container");
     (container.is_stopped, container.exit_code) = (true, Some(code));
@@ -121,7 +121,7 @@ fn token_of_a_service_that_is_gone_says_who_revoked_it() {
 }
 
 /// The instances of the first task are in maintenance mode.
-fn drain(cluster: &mut ObservedCluster, output: &str) {
+fn drain(cluster: &mut InspectedCluster, output: &str) {
     let catalog = cluster.catalog.as_mut().unwrap();
     let its = catalog.instances.iter().filter(|instance| instance.task == id(1));
     let checks: Vec<HealthCheck> = its
@@ -149,7 +149,7 @@ fn drained_task_says_by_whom_and_why() {
 
 #[test]
 fn task_that_is_drained_because_of_its_host_names_the_host_and_since_when() {
-    let on = |cluster: &mut ObservedCluster| {
+    let on = |cluster: &mut InspectedCluster| {
         let placement = &mut described(&mut cluster.tasks[0]).placement;
         placement.is_disconnected = true;
         placement.connectivity_at = Some(minutes_ago(7));
@@ -163,7 +163,7 @@ fn task_that_is_drained_because_of_its_host_names_the_host_and_since_when() {
         drain(cluster, DrainReason::HostGone.as_str());
     });
     assert_because(Cause::Disconnected, contact, |cluster, _| on(cluster));
-    let observed = |cluster| Observed { clusters: vec![cluster], problems: Vec::new() };
+    let observed = |cluster| Inspection { clusters: vec![cluster], problems: Vec::new() };
     let mut cluster = healthy();
     on(&mut cluster);
     let status = crate::status(&observed(cluster), None, now());
@@ -291,7 +291,7 @@ fn controller_that_failed_lately_is_named_if_the_task_is_not_as_it_should_be() {
 }
 
 /// The checks of the first task are critical.
-fn fail_checks(cluster: &mut ObservedCluster) {
+fn fail_checks(cluster: &mut InspectedCluster) {
     let checks = cluster.catalog.as_mut().unwrap().checks.iter_mut();
     checks
         .filter(|check| check.service_id.contains(id(1).as_str()))
@@ -354,7 +354,7 @@ fn everything_else_is_said_as_status_says_it() {
 
 #[test]
 fn status_and_why_have_one_verdict() {
-    type Fault = fn(&mut ObservedCluster, &mut Background);
+    type Fault = fn(&mut InspectedCluster, &mut Background);
     let faults: [Fault; 7] = [
         |_, _| {},
         |cluster, _| stop_container(cluster, DATAPLANE, 137),
@@ -367,7 +367,7 @@ fn status_and_why_have_one_verdict() {
     for (number, fault) in faults.into_iter().enumerate() {
         let (mut cluster, mut background) = (healthy(), background());
         fault(&mut cluster, &mut background);
-        let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+        let observed = Inspection { clusters: vec![cluster], problems: Vec::new() };
         let status = crate::status(&observed, background.tokens.as_ref(), now());
         let task = status.services[0].tasks.iter().find(|task| task.id == id(1).as_str()).expect("its task");
         let why = why_task(&id(1), &observed, &background, now());

@@ -2,15 +2,16 @@
 
 use aws::ecs::ServiceMessage;
 use mesh::{task::ContainerHealth, tenancy::Tenancy};
+use observe::{CatalogReading, Definitions, ServiceState};
 
 use super::*;
 use crate::examples::{INIT, container, described};
 
 /// The answer for the service, after a change.
-fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Background)) -> WhyReport {
+fn asked(change: impl FnOnce(&mut InspectedCluster, &mut Background)) -> WhyReport {
     let (mut cluster, mut background) = (healthy(), background());
     change(&mut cluster, &mut background);
-    let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+    let observed = Inspection { clusters: vec![cluster], problems: Vec::new() };
     let Found::One(row) = find_service("web", &Within::default(), &observed, None, now()) else { panic!("not once") };
     why_service("web", Some(&row), &observed, &background, now())
 }
@@ -49,7 +50,7 @@ fn service_whose_tasks_fail_is_explained_by_the_last_that_stopped() {
 
 #[test]
 fn service_that_starts_again_and_again_says_why_the_last_task_failed() {
-    let starting = |cluster: &mut ObservedCluster| {
+    let starting = |cluster: &mut InspectedCluster| {
         let task = described(&mut cluster.tasks[1]);
         (task.end.created_at, task.end.started_at) = (Some(minutes_ago(1)), None);
         task.containers[0] = container(INIT, ContainerHealth::Unknown);
@@ -83,12 +84,12 @@ fn service_that_ecs_cannot_place_says_why() {
 
 #[test]
 fn service_in_several_clusters_is_asked_for_its_cluster() {
-    let other = ObservedCluster {
+    let other = InspectedCluster {
         arn: "arn:aws:ecs:us-east-1:123456789012:cluster/test".parse().unwrap(),
-        catalog: Some(crate::CatalogReading::default()),
+        catalog: Some(CatalogReading::default()),
         ..healthy()
     };
-    let observed = Observed { clusters: vec![healthy(), other], problems: Vec::new() };
+    let observed = Inspection { clusters: vec![healthy(), other], problems: Vec::new() };
     let Found::Several(places) = find_service("web", &Within::default(), &observed, None, now()) else {
         panic!("it was found once")
     };
@@ -104,7 +105,7 @@ fn service_in_several_namespaces_is_asked_for_its_namespace() {
         cluster.tasks[number].identity.service.tenancy = tenancy;
     }
     cluster.services.clear();
-    let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+    let observed = Inspection { clusters: vec![cluster], problems: Vec::new() };
     let Found::Several(places) = find_service("web", &Within::default(), &observed, None, now()) else {
         panic!("it was found once")
     };
@@ -122,10 +123,12 @@ fn service_in_several_namespaces_is_asked_for_its_namespace() {
 fn ecs_service_outside_the_mesh_is_told_what_is_missing() {
     let outside = |is_read: bool| {
         let mut cluster = healthy();
-        let state = aws::ecs::ServiceState { name: "batch".to_owned(), ..cluster.services[0].state.clone() };
+        let state = ServiceState { name: "batch".to_owned(), ..cluster.services[0].state.clone() };
         cluster.outside.services.push(state);
-        cluster.definitions.retain(|_, _| is_read);
-        let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+        if !is_read {
+            cluster.definitions = Definitions::default();
+        }
+        let observed = Inspection { clusters: vec![cluster], problems: Vec::new() };
         why_service("batch", None, &observed, &background(), now())
     };
     let report = outside(true);
@@ -143,8 +146,8 @@ fn ecs_service_outside_the_mesh_is_told_what_is_missing() {
 #[test]
 fn service_that_is_gone_or_was_never_there_is_told_apart() {
     let without = |background: &Background| {
-        let observed = Observed {
-            clusters: vec![ObservedCluster { services: Vec::new(), tasks: Vec::new(), ..healthy() }],
+        let observed = Inspection {
+            clusters: vec![InspectedCluster { services: Vec::new(), tasks: Vec::new(), ..healthy() }],
             problems: Vec::new(),
         };
         why_service("billing", None, &observed, background, now())

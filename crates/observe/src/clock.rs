@@ -12,8 +12,6 @@ use jiff::Timestamp;
 use lru::LruCache;
 use tokio::time::{Instant, timeout_at};
 
-use crate::error::ControllerError;
-
 pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 }
@@ -41,7 +39,8 @@ impl Deadline {
     }
 
     /// A deadline after half of the time left: for reads, so that the other half is left for writes.
-    pub(crate) fn half_way(self) -> Self {
+    #[must_use]
+    pub fn half_way(self) -> Self {
         Self(Instant::now() + self.left() / 2)
     }
 
@@ -51,37 +50,50 @@ impl Deadline {
     }
 
     /// Runs the work, and fails when time runs out.
-    pub(crate) async fn run<T, E>(self, work: impl Future<Output = Result<T, E>>) -> Result<T, ControllerError>
-    where
-        E: Into<ControllerError>,
-    {
+    ///
+    /// # Errors
+    /// The work's own, or [`OutOfTime`].
+    pub async fn run<T, E: Timed>(self, work: impl Future<Output = Result<T, E>>) -> Result<T, E::Error> {
         if self.left().is_zero() {
-            return Err(ControllerError::OutOfTime);
+            return Err(OutOfTime.into());
         }
-        timeout_at(self.0, work).await.map_err(|_| ControllerError::OutOfTime)?.map_err(Into::into)
+        Ok(timeout_at(self.0, work).await.map_err(|_| OutOfTime)??)
     }
+}
+
+/// Time ran out before the work was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("time ran out before the work was done; trying again")]
+pub struct OutOfTime;
+
+/// An error of work that may run out of time.
+pub trait Timed: Sized {
+    /// The work's error, or [`OutOfTime`].
+    type Error: From<Self> + From<OutOfTime>;
 }
 
 /// The capacity. When it is full, the least recently used key is removed.
 const LIMIT: NonZeroUsize = NonZeroUsize::new(10_000).expect("10,000 is not zero");
 
 /// A least-recently-used cache of timestamps.
-pub(crate) struct TimestampCache<K: Hash + Eq>(Mutex<LruCache<K, Timestamp>>);
+pub struct TimestampCache<K: Hash + Eq>(Mutex<LruCache<K, Timestamp>>);
 
-impl<K: Hash + Eq> TimestampCache<K> {
-    pub(crate) fn new() -> Self {
+impl<K: Hash + Eq> Default for TimestampCache<K> {
+    fn default() -> Self {
         Self(Mutex::new(LruCache::new(LIMIT)))
     }
+}
 
-    pub(crate) fn get(&self, key: &K) -> Option<Timestamp> {
+impl<K: Hash + Eq> TimestampCache<K> {
+    pub fn get(&self, key: &K) -> Option<Timestamp> {
         self.lock().get(key).copied()
     }
 
-    pub(crate) fn insert(&self, key: K, at: Timestamp) {
+    pub fn insert(&self, key: K, at: Timestamp) {
         self.lock().put(key, at);
     }
 
-    pub(crate) fn remove(&self, key: &K) {
+    pub fn remove(&self, key: &K) {
         self.lock().pop(key);
     }
 

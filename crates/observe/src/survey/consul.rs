@@ -7,10 +7,11 @@ use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
     existence::{Answers, Existence},
-    mark::{HolderMark, LoginMark},
+    mark::{HolderMark, LoginMark, used_outside},
     plan::Observed,
     quota::{self, ENTRIES_OF_ONE, EntryOwner},
     repair::NodeReading,
+    scope::Scope,
     secret::StoredSecret,
     settings::TokenMode,
     spelling,
@@ -19,13 +20,18 @@ use mesh::{
     token::{ListedToken, TokenHolder},
 };
 
-use super::findings::{Clusters, Problem, Skipped, Survey, SweepOrder};
+use super::{
+    clusters::Clusters,
+    findings::{Skipped, Survey},
+    order::SweepOrder,
+};
 use crate::{
+    catalog::{ClusterNode, node_of, reading},
     clock::Deadline,
-    error::{ControllerError, concurrently_in_order},
-    observe::{Observer, client_agents},
-    scope::Scope,
-    tokens::used_outside,
+    concurrency::concurrently_in_order,
+    error::CallError,
+    observer::{Observer, client_agents},
+    problem::Problem,
 };
 
 impl Observer {
@@ -74,14 +80,14 @@ impl Observer {
 
     async fn nodes(&self, tenancy: &Tenancy, clusters: &[ClusterArn], deadline: Deadline) -> Nodes {
         let reads = clusters.iter().map(|cluster| async move {
-            (cluster.clone(), deadline.run(self.consul.node(cluster.as_str(), tenancy)).await)
+            (cluster.clone(), deadline.run(node_of(self.consul.as_ref(), cluster, tenancy)).await)
         });
         concurrently_in_order(reads).await
     }
 
     /// The clusters with a synthetic node, if a pattern selects clusters.
-    async fn synthetic_nodes(&self, tenancy: &Tenancy) -> Result<Vec<ClusterArn>, ControllerError> {
-        if !self.tasks.scope.clusters.has_wildcard() {
+    async fn synthetic_nodes(&self, tenancy: &Tenancy) -> Result<Vec<ClusterArn>, CallError> {
+        if !self.scope.clusters.has_wildcard() {
             return Ok(Vec::new());
         }
         let names = self.consul.synthetic_nodes(tenancy).await?;
@@ -89,12 +95,12 @@ impl Observer {
     }
 
     /// Failed agents with services of the clusters' tasks on their nodes.
-    async fn failed_agents(&self, tenancy: &Tenancy, order: &SweepOrder) -> Result<Vec<ClientAgent>, ControllerError> {
+    async fn failed_agents(&self, tenancy: &Tenancy, order: &SweepOrder) -> Result<Vec<ClientAgent>, CallError> {
         let members = self.consul.members(tenancy).await?;
         let failed = members.into_iter().filter(|member| member.status == AgentStatus::Failed).collect();
         let agents = client_agents(self.consul.as_ref(), failed, tenancy).await?;
         let is_of = |instance: &ServiceInstance| {
-            let cluster = instance.task_arn.as_ref().and_then(|arn| self.tasks.scope.clusters.cluster_of(arn));
+            let cluster = instance.task_arn.as_ref().and_then(|arn| self.scope.clusters.cluster_of(arn));
             cluster.is_some_and(|cluster| order.includes(&cluster) && names_cluster(instance, &cluster))
         };
         Ok(agents.into_iter().filter(|agent| agent.node.instances.iter().any(is_of)).collect())
@@ -103,8 +109,8 @@ impl Observer {
     /// Whether a token's marks name a cluster of the sweep, or it is in a secret of this deployment, whose clusters were others
     /// before. Other tokens are ignored.
     fn is_of(&self, order: &SweepOrder, token: &ListedToken) -> bool {
-        let is_named = |cluster: &str| order.names(cluster, &self.tasks.scope.clusters);
-        let is_spelled = || spelling::spelled(token, &self.tasks.scope.names).is_some();
+        let is_named = |cluster: &str| order.names(cluster, &self.scope.clusters);
+        let is_spelled = || spelling::spelled(token, &self.scope.names).is_some();
         token.description.cluster().is_some_and(is_named) || order.clusters.is_empty() && is_spelled()
     }
 
@@ -145,7 +151,7 @@ impl Observer {
         // Concurrently: a cluster with many such tasks must not delay the others.
         let reads =
             unlisted.into_iter().filter(|(_, unlisted)| !unlisted.is_empty()).map(|(cluster, unlisted)| async move {
-                let answers = self.answers(cluster, unlisted.keys(), clusters, deadline).await;
+                let answers = self.answers_of_unlisted(cluster, unlisted.keys(), clusters, deadline).await;
                 (cluster, unlisted, answers)
             });
         let reads: Vec<_> = concurrently_in_order(reads).await;
@@ -174,64 +180,59 @@ impl Observer {
     }
 
     /// What ECS says of tasks that it does not list. Of a deleted cluster it is not asked.
-    async fn answers(
+    async fn answers_of_unlisted(
         &self,
         cluster: &ClusterArn,
         tasks: impl Iterator<Item = &TaskId>,
         clusters: &Clusters,
         deadline: Deadline,
-    ) -> Result<Answers, ControllerError> {
+    ) -> Result<Answers, CallError> {
         if clusters.deleted.contains(cluster) {
             return Ok(Answers::default());
         }
         let arns: Vec<TaskArn> = tasks.map(|id| TaskArn::in_cluster(cluster, id)).collect();
-        let described = deadline.run(self.tasks.describe_all(cluster, &arns)).await?;
+        let described = deadline.run(self.describe_all(cluster, &arns)).await?;
         Ok(described.into_iter().collect())
     }
 
     /// A task that has stopped, or that ECS does not know: only its ID is known.
     fn gone_task(&self, cluster: &ClusterArn, id: &TaskId) -> MeshTask {
-        let (arn, tenancy) = (TaskArn::in_cluster(cluster, id), self.tasks.scope.tenancy_of(cluster).clone());
+        let (arn, tenancy) = (TaskArn::in_cluster(cluster, id), self.scope.tenancy_of(cluster).clone());
         MeshTask::unidentified(arn, cluster.clone(), TaskPhase::Stopped, tenancy)
     }
 }
 
 /// The nodes of clusters, or why one could not be read.
-type Nodes = Vec<(ClusterArn, Result<Option<CatalogNode>, ControllerError>)>;
+type Nodes = Vec<(ClusterArn, Result<ClusterNode, CallError>)>;
 
 fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
     for (cluster, node) in nodes {
         match node {
-            Ok(Some(node)) if node.name != cluster.as_str() => survey.skipped.push(Skipped {
+            Ok(ClusterNode::OfNamesake(name)) => survey.skipped.push(Skipped {
                 cluster,
-                what: format!("node {}", node.name),
+                what: format!("node {name}"),
                 why: "its name differs from the cluster's ARN in case, which Consul ignores".to_owned(),
             }),
-            Ok(Some(mut node)) => {
-                node.set_namesakes_aside(&cluster);
-                survey.nodes.push(NodeReading {
-                    cluster: cluster.clone(),
-                    tenancy: tenancy.clone(),
-                    exists: true,
-                    others: node.others.clone(),
-                });
-                let foreign = node.others.iter().map(|service| Skipped {
-                    cluster: cluster.clone(),
-                    what: format!("service {}", service.id),
-                    why: "its metadata has no ID of a task of the cluster".to_owned(),
-                });
-                survey.skipped.extend(foreign);
-                if survey.is_deleted(&cluster) {
-                    survey.observed.instances.extend(node.instances.iter().cloned());
-                    let tenancy = tenancy.clone();
-                    survey.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy });
-                } else {
-                    survey.observed.instances.append(&mut node.instances);
-                }
-            }
-            Ok(None) => survey.nodes.push(NodeReading::missing(cluster, tenancy.clone())),
+            Ok(ClusterNode::Found(node)) => add_node(cluster, node, tenancy, survey),
+            Ok(ClusterNode::Missing) => survey.nodes.push(NodeReading::missing(cluster, tenancy.clone())),
             Err(error) => survey.mark_unread(std::slice::from_ref(&cluster), Some(&cluster), error),
         }
+    }
+}
+
+fn add_node(cluster: ClusterArn, mut node: CatalogNode, tenancy: &Tenancy, survey: &mut Survey) {
+    survey.nodes.push(reading(&cluster, tenancy, &node));
+    let foreign = node.others.iter().map(|service| Skipped {
+        cluster: cluster.clone(),
+        what: format!("service {}", service.id),
+        why: "its metadata has no ID of a task of the cluster".to_owned(),
+    });
+    survey.skipped.extend(foreign);
+    if survey.is_deleted(&cluster) {
+        survey.observed.instances.extend(node.instances.iter().cloned());
+        survey.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy: tenancy.clone() });
+    } else {
+        survey.observed.instances.append(&mut node.instances);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reads tasks, their definitions and their clusters from ECS, and classifies tasks.
+//! Reads tasks, their definitions and their clusters from ECS.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,55 +9,38 @@ use aws::ecs::{ClusterStatus, DESCRIBE_LIMIT, EcsError, TaskList};
 use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::{Classification, MeshIdentity, Tags, TaskDefinition},
+    definition::{Classification, MeshIdentity, Tags},
     existence::{Answers, DESCRIBED_FOR, Existence},
     idleness::TaskListing,
+    scope::BootstrapExtent,
     settings::TokenMode,
     task::{DescribedTask, MeshTask, TaskChange},
-    tenancy::Tenancy,
     time::elapsed,
 };
 use tracing::warn;
 
 use crate::{
-    bootstrap::BootstrapExtent,
-    clock::{Clock, Deadline, TimestampCache},
-    edges::Ecs,
-    error::{CONCURRENCY, ControllerError},
-    scope::Scope,
+    clock::Deadline, concurrency::CONCURRENCY, definitions::Definitions, edges::Ecs, error::CallError,
+    observer::Observer,
 };
 
 /// The statuses of clusters, or why they could not be read.
-pub(crate) type ClusterStatuses = Result<BTreeMap<ClusterArn, ClusterStatus>, Arc<ControllerError>>;
+pub type ClusterStatuses = Result<BTreeMap<ClusterArn, ClusterStatus>, CallError>;
 
 /// The tasks of clusters in ECS.
 pub(crate) type ClusterTasks = BTreeMap<ClusterArn, Vec<Arc<DescribedTask>>>;
 
 /// The existing clusters whose names differ only in case: Consul takes them for one node, so that entries of one would be judged by
 /// the tasks of the other.
-pub(crate) fn namesakes(statuses: &BTreeMap<ClusterArn, ClusterStatus>) -> BTreeSet<ClusterArn> {
+pub fn namesakes(statuses: &BTreeMap<ClusterArn, ClusterStatus>) -> BTreeSet<ClusterArn> {
     let existing = || statuses.iter().filter(|(_, status)| matches!(status, ClusterStatus::Active { .. }));
     let has_namesake = |cluster: &ClusterArn| existing().any(|(other, _)| cluster.is_namesake_of(other));
     existing().map(|(cluster, _)| cluster).filter(|cluster| has_namesake(cluster)).cloned().collect()
 }
 
-#[derive(Clone)]
-pub(crate) struct TaskReader {
-    pub(crate) scope: Arc<Scope>,
-    pub(crate) ecs: Arc<dyn Ecs>,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// The definitions whose contradiction of the deployment's settings was logged, and when.
-    pub(crate) contradictions: Arc<TimestampCache<TaskDefinitionArn>>,
-}
-
-impl TaskReader {
+impl Observer {
     /// Logs once that the deployment's settings do not give tasks of a definition what they need.
-    pub(crate) fn log_contradiction(
-        &self,
-        arn: &TaskDefinitionArn,
-        definitions: &Definitions,
-        identity: &MeshIdentity,
-    ) {
+    pub fn log_contradiction(&self, arn: &TaskDefinitionArn, definitions: &Definitions, identity: &MeshIdentity) {
         let runs_client_agent = definitions.get(arn).is_some_and(|definition| definition.runs_client_agent());
         let of_agent = || self.unsupported_agent(runs_client_agent, identity);
         let Some(reason) = self.scope.tokens().contradiction(identity).or_else(of_agent) else { return };
@@ -76,7 +59,7 @@ impl TaskReader {
     }
 
     /// The clusters with a name in the settings, and those that ECS lists for a pattern.
-    pub(crate) async fn clusters(&self) -> Result<BTreeSet<ClusterArn>, EcsError> {
+    pub async fn clusters(&self) -> Result<BTreeSet<ClusterArn>, EcsError> {
         let selection = &self.scope.clusters;
         let mut clusters: BTreeSet<ClusterArn> = selection.named().collect();
         if selection.has_wildcard() {
@@ -87,27 +70,22 @@ impl TaskReader {
     }
 
     /// The statuses of the clusters, and of those among `more` that the settings select.
-    pub(crate) async fn cluster_statuses(&self, more: &[ClusterArn], deadline: Deadline) -> ClusterStatuses {
+    pub async fn cluster_statuses(&self, more: &[ClusterArn], deadline: Deadline) -> ClusterStatuses {
         let read = async {
             let mut clusters = self.clusters().await?;
             clusters.extend(more.iter().filter(|cluster| self.scope.clusters.contains(cluster)).cloned());
             self.ecs.cluster_statuses(&Vec::from_iter(clusters)).await
         };
-        deadline.run(read).await.map_err(Arc::new)
+        deadline.run(read).await
     }
 
     /// Task definitions, each once.
-    pub(crate) async fn definitions(
+    pub async fn definitions(
         &self,
         arns: impl IntoIterator<Item = &TaskDefinitionArn>,
         deadline: Deadline,
     ) -> Definitions {
-        let arns: BTreeSet<&TaskDefinitionArn> = arns.into_iter().collect();
-        let reads = arns.into_iter().map(|arn| async move {
-            let definition = deadline.run(self.ecs.task_definition(arn)).await;
-            (arn.clone(), definition.map_err(Arc::new))
-        });
-        Definitions::new(&self.scope, stream::iter(reads).buffer_unordered(CONCURRENCY).collect().await)
+        read_definitions(self.ecs.as_ref(), arns, deadline).await
     }
 
     /// Lists every task of every cluster, with what decides which tokens each may use; `None` without any cluster, which
@@ -115,7 +93,7 @@ impl TaskReader {
     ///
     /// # Errors
     /// Any failed read: a service is idle only if every cluster was read.
-    pub(crate) async fn list_all_tasks(&self, deadline: Deadline) -> Result<Option<TaskListing>, ControllerError> {
+    pub async fn list_all_tasks(&self, deadline: Deadline) -> Result<Option<TaskListing>, CallError> {
         let listed_at = self.clock.now();
         let clusters = self.clusters().await?;
         if clusters.is_empty() {
@@ -123,7 +101,7 @@ impl TaskReader {
         }
         let reads = clusters.into_iter().map(|cluster| async move {
             let tasks = self.tasks_of_existing(&cluster).await?;
-            Ok::<_, ControllerError>((cluster, tasks))
+            Ok::<_, CallError>((cluster, tasks))
         });
         let clusters: ClusterTasks = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;
         let arns = clusters.values().flatten().filter_map(|task| task.definition.as_ref());
@@ -142,7 +120,7 @@ impl TaskReader {
     }
 
     /// What ECS says of these tasks of a cluster, which it may have deleted.
-    pub(crate) async fn answers(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Answers, EcsError> {
+    pub async fn answers(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Answers, EcsError> {
         match self.describe_all(cluster, tasks).await {
             Ok(described) => Ok(described.into_iter().collect()),
             Err(EcsError::UnknownCluster(_)) if self.is_deleted(cluster).await? => {
@@ -153,52 +131,41 @@ impl TaskReader {
     }
 
     /// Whether ECS has deleted the cluster.
-    pub(crate) async fn is_deleted(&self, cluster: &ClusterArn) -> Result<bool, EcsError> {
+    pub async fn is_deleted(&self, cluster: &ClusterArn) -> Result<bool, EcsError> {
         let statuses = self.ecs.cluster_statuses(std::slice::from_ref(cluster)).await?;
         Ok(statuses.get(cluster) == Some(&ClusterStatus::Deleted))
     }
 
-    /// Lists and describes the tasks of a cluster. ECS may drop a stopped task between the two calls.
+    /// The tasks of a cluster. ECS may drop a stopped task between its answers.
     ///
     /// # Errors
-    /// [`EcsError::NotDescribed`] if a running task is not described, because answers of ECS lag behind each other: the
-    /// task must not be treated as missing.
-    pub(crate) async fn tasks_of(&self, cluster: &ClusterArn) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
-        let TaskList { running, stopped } = self.ecs.list_tasks(cluster).await?;
-        let listed: BTreeSet<TaskArn> = running.iter().chain(&stopped).cloned().collect();
-        let tasks = self.describe_all(cluster, &Vec::from_iter(listed)).await?;
-        let described: BTreeSet<&TaskArn> = tasks.iter().map(|task| &task.arn).collect();
-        match running.into_iter().find(|task| !described.contains(task)) {
+    /// [`EcsError::NotDescribed`] if a running task is not described: it must not be treated as missing.
+    pub async fn tasks_of(&self, cluster: &ClusterArn) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
+        let ListedTasks { described, undescribed } = list_tasks(self.ecs.as_ref(), cluster).await?;
+        match undescribed.running.into_iter().next() {
             Some(task) => Err(EcsError::NotDescribed(task)),
-            None => Ok(tasks),
+            None => Ok(described),
         }
     }
 
     /// Describes tasks of a cluster in concurrent calls for up to 100 each.
-    pub(crate) async fn describe_all(
+    pub async fn describe_all(
         &self,
         cluster: &ClusterArn,
         tasks: &[TaskArn],
     ) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
-        let pages = tasks.chunks(DESCRIBE_LIMIT).map(|page| self.ecs.describe_tasks(cluster, page));
-        let described: Vec<Vec<DescribedTask>> =
-            stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
-        Ok(described.into_iter().flatten().map(Arc::new).collect())
+        describe_all(self.ecs.as_ref(), cluster, tasks).await
     }
 
     /// Every task, with what decides which tokens it may use.
     ///
     /// # Errors
     /// The definition of a task that is not stopped could not be read.
-    pub(crate) fn listed_tasks(
-        &self,
-        clusters: &ClusterTasks,
-        definitions: &Definitions,
-    ) -> Result<Vec<MeshTask>, Arc<ControllerError>> {
+    pub fn listed_tasks(&self, clusters: &ClusterTasks, definitions: &Definitions) -> Result<Vec<MeshTask>, CallError> {
         let tasks = clusters.iter().flat_map(|(cluster, tasks)| tasks.iter().map(move |task| (cluster, task)));
         let listed = tasks.map(|(cluster, task)| {
             let tenancy = self.scope.tenancy_of(cluster);
-            let identity = |tags: &Tags| match definitions.classify_task(task, tags, tenancy) {
+            let identity = |tags: &Tags| match definitions.classify_task(task, tags, tenancy, self.scope.tokens()) {
                 Ok(Classification::Member(identity)) => Ok(Some(identity)),
                 // A task with invalid tags never had a token.
                 Ok(_) => Ok(None),
@@ -213,7 +180,7 @@ impl TaskReader {
     }
 
     /// A described task with its identity, as a plan sees it.
-    pub(crate) fn mesh_task(
+    pub fn mesh_task(
         &self,
         cluster: &ClusterArn,
         task: &DescribedTask,
@@ -238,11 +205,8 @@ impl TaskReader {
     /// A recent event is accepted without a read: ECS may not describe its task yet.
     ///
     /// # Errors
-    /// [`ControllerError::NotDescribedYet`] if ECS does not describe a task that it has not forgotten yet.
-    pub(crate) async fn cluster_of_active_task(
-        &self,
-        changes: &[&TaskChange],
-    ) -> Result<Option<ClusterArn>, ControllerError> {
+    /// [`CallError::NotDescribedYet`] if ECS does not describe a task that it has not forgotten yet.
+    pub async fn cluster_of_active_task(&self, changes: &[&TaskChange]) -> Result<Option<ClusterArn>, CallError> {
         let now = self.clock.now();
         let is_new = |change: &&&TaskChange| self.scope.bounds.may_lag(change.time, now);
         if let Some(new) = changes.iter().find(is_new) {
@@ -264,80 +228,56 @@ impl TaskReader {
             answers.existence(&change.arn) == Existence::NotKnown && !self.may_be_forgotten(change)
         };
         match changes.iter().find(is_awaited) {
-            Some(change) => Err(ControllerError::NotDescribedYet(change.arn.clone())),
+            Some(change) => Err(CallError::NotDescribedYet(change.arn.clone())),
             None => Ok(None),
         }
     }
 
     /// Whether the event is so old that ECS may have forgotten its task, if it does not describe it. Otherwise its answers lag.
-    pub(crate) fn may_be_forgotten(&self, change: &TaskChange) -> bool {
+    pub fn may_be_forgotten(&self, change: &TaskChange) -> bool {
         elapsed(change.time, self.clock.now()) >= DESCRIBED_FOR
     }
 }
 
-/// A task definition, or why it could not be read.
-type ReadDefinition = Result<Arc<TaskDefinition>, Arc<ControllerError>>;
-
-/// The definitions of some tasks.
-pub(crate) struct Definitions {
-    scope: Arc<Scope>,
-    read: BTreeMap<TaskDefinitionArn, ReadDefinition>,
+/// The tasks that ECS lists in a cluster.
+pub(crate) struct ListedTasks {
+    pub(crate) described: Vec<Arc<DescribedTask>>,
+    /// Those that it does not describe, because its answers lag behind each other. It may have dropped a stopped one.
+    pub(crate) undescribed: TaskList,
 }
 
-impl Definitions {
-    pub(crate) fn new(scope: &Arc<Scope>, read: BTreeMap<TaskDefinitionArn, ReadDefinition>) -> Self {
-        Self { scope: Arc::clone(scope), read }
-    }
+/// Lists and describes the tasks of a cluster.
+pub(crate) async fn list_tasks(ecs: &dyn Ecs, cluster: &ClusterArn) -> Result<ListedTasks, EcsError> {
+    let TaskList { mut running, mut stopped } = ecs.list_tasks(cluster).await?;
+    let listed: BTreeSet<TaskArn> = running.iter().chain(&stopped).cloned().collect();
+    let described = describe_all(ecs, cluster, &Vec::from_iter(listed)).await?;
+    let known: BTreeSet<&TaskArn> = described.iter().map(|task| &task.arn).collect();
+    running.retain(|task| !known.contains(task));
+    stopped.retain(|task| !known.contains(task));
+    Ok(ListedTasks { described, undescribed: TaskList { running, stopped } })
+}
 
-    /// The definition, if it could be read.
-    pub(crate) fn get(&self, arn: &TaskDefinitionArn) -> Option<&Arc<TaskDefinition>> {
-        self.read.get(arn)?.as_ref().ok()
-    }
+/// Describes tasks of a cluster in concurrent calls for up to 100 each.
+async fn describe_all(
+    ecs: &dyn Ecs,
+    cluster: &ClusterArn,
+    tasks: &[TaskArn],
+) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
+    let pages = tasks.chunks(DESCRIBE_LIMIT).map(|page| ecs.describe_tasks(cluster, page));
+    let described: Vec<Vec<DescribedTask>> = stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
+    Ok(described.into_iter().flatten().map(Arc::new).collect())
+}
 
-    /// The definition of a task, if it has one and it could be read.
-    pub(crate) fn of_task(&self, task: &DescribedTask) -> Option<&Arc<TaskDefinition>> {
-        self.get(task.definition.as_ref()?)
-    }
-
-    /// The classification of a described task, if these were its tags. A task without a task definition is outside the mesh.
-    ///
-    /// # Errors
-    /// The definition could not be read, or ECS has deleted it.
-    pub(crate) fn classify_task(
-        &self,
-        task: &DescribedTask,
-        tags: &Tags,
-        default_tenancy: &Tenancy,
-    ) -> Result<Classification, Arc<ControllerError>> {
-        match &task.definition {
-            Some(arn) => self.classify(arn, Some(tags), default_tenancy),
-            None => Ok(Classification::Outside),
-        }
-    }
-
-    /// The classification of a task of the definition with `tags`; `None`: ECS does not describe the task. Without
-    /// Enterprise tags its tenancy is `default_tenancy`.
-    ///
-    /// # Errors
-    /// The definition could not be read, or ECS has deleted it.
-    pub(crate) fn classify(
-        &self,
-        arn: &TaskDefinitionArn,
-        tags: Option<&Tags>,
-        default_tenancy: &Tenancy,
-    ) -> Result<Classification, Arc<ControllerError>> {
-        match self.read.get(arn) {
-            Some(Ok(definition)) => Ok(definition.classify(tags, default_tenancy, self.scope.tokens())),
-            Some(Err(error)) => Err(Arc::clone(error)),
-            None => {
-                let (subject, reason) = (format!("task definition {arn}"), "it was not read".to_owned());
-                Err(Arc::new(EcsError::Failed { subject, reason }.into()))
-            }
-        }
-    }
-
-    /// Whether the tags of tasks of the definition decide what they are.
-    pub(crate) fn needs_task_tags(&self, arn: &TaskDefinitionArn, default_tenancy: &Tenancy) -> bool {
-        self.get(arn).is_some_and(|definition| definition.needs_task_tags(default_tenancy, self.scope.tokens()))
-    }
+/// Task definitions, each once.
+pub(crate) async fn read_definitions(
+    ecs: &dyn Ecs,
+    arns: impl IntoIterator<Item = &TaskDefinitionArn>,
+    deadline: Deadline,
+) -> Definitions {
+    let arns: BTreeSet<&TaskDefinitionArn> = arns.into_iter().collect();
+    let reads = arns.into_iter().map(|arn| async move {
+        let definition = deadline.run(ecs.task_definition(arn)).await;
+        (arn.clone(), definition)
+    });
+    Definitions(stream::iter(reads).buffer_unordered(CONCURRENCY).collect().await)
 }

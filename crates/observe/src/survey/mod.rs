@@ -1,8 +1,10 @@
 //! Surveys whole clusters: their tasks in ECS, and their entries in Consul and Secrets Manager, in an order in which each
 //! read can only add to the previous ones. A failed read is a problem, and nothing that depends on it is deleted.
 
+mod clusters;
 mod consul;
 mod findings;
+mod order;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,19 +32,24 @@ use mesh::{
 };
 use tracing::warn;
 
-use self::findings::Clusters;
-pub(crate) use self::findings::{Problem, Reading, Survey};
-pub use self::findings::{SweepOrder, Waited};
+use self::clusters::Clusters;
+pub use self::{
+    findings::{Reading, Skipped, Survey},
+    order::{SweepOrder, Waited},
+};
 use crate::{
     clock::Deadline,
-    error::{ControllerError, Reach, concurrently, concurrently_in_order},
-    observe::Observer,
-    tasks::{ClusterStatuses, Definitions, namesakes},
+    concurrency::{concurrently, concurrently_in_order},
+    definitions::Definitions,
+    error::{CallError, Reach},
+    observer::Observer,
+    problem::Problem,
+    tasks::{ClusterStatuses, namesakes},
 };
 
 impl Observer {
     /// Surveys the clusters of an order, whose statuses in ECS are `statuses`: they were read after `began`.
-    pub(crate) async fn survey(
+    pub async fn survey(
         &self,
         order: &SweepOrder,
         began: Timestamp,
@@ -52,7 +59,7 @@ impl Observer {
         let mut survey = Survey { began, ..Survey::default() };
         let mut clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
         let arns = clusters.read.values().flatten().filter_map(|task| task.definition.as_ref());
-        let definitions = self.tasks.definitions(arns, deadline).await;
+        let definitions = self.definitions(arns, deadline).await;
         let found = clusters.found.iter().filter(|cluster| order.includes(cluster)).cloned();
         let (namesakes, mut wanted): (Vec<ClusterArn>, Vec<ClusterArn>) =
             found.partition(|cluster| clusters.namesakes.contains(cluster));
@@ -77,7 +84,7 @@ impl Observer {
         survey.is_full = order.clusters.is_empty() && clusters.are_all_read() && survey.unread.is_empty();
         self.find_gone_tasks(&wanted, &clusters, order, deadline, &mut survey).await;
         self.read_secrets(deadline, &mut survey).await;
-        consul::skip_uncertain_tokens(&self.tasks.scope, &mut survey);
+        consul::skip_uncertain_tokens(&self.scope, &mut survey);
         let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
         survey.is_emptiness_unproven = clusters.is_emptiness_unproven(order, &survey.observed);
         let proves_idleness = clusters.can_prove_idleness(order, &survey.unread) && !survey.is_emptiness_unproven;
@@ -99,8 +106,8 @@ impl Observer {
         let statuses = match statuses {
             Ok(statuses) => statuses,
             Err(error) => {
-                survey.problems.push(Problem::new(None, Arc::clone(error)));
-                clusters.found.extend(self.tasks.scope.clusters.named());
+                survey.problems.push(Problem::new(None, error.clone()));
+                clusters.found.extend(self.scope.clusters.named());
                 return clusters;
             }
         };
@@ -119,14 +126,13 @@ impl Observer {
                     clusters.deleted.insert(cluster.clone());
                 }
                 ClusterStatus::Unknown => {
-                    let error = ControllerError::from(EcsError::UnknownCluster(cluster.clone()));
+                    let error = CallError::from(EcsError::UnknownCluster(cluster.clone()));
                     survey.problems.push(Problem::new(Some(cluster), error));
                 }
             }
         }
-        let reads = existing
-            .into_iter()
-            .map(|cluster| async move { (cluster, deadline.run(self.tasks.tasks_of(cluster)).await) });
+        let reads =
+            existing.into_iter().map(|cluster| async move { (cluster, deadline.run(self.tasks_of(cluster)).await) });
         let read: Vec<_> = concurrently_in_order(reads).await;
         for (cluster, tasks) in read {
             let tasks = Problem::record(tasks, Some(cluster), &mut survey.problems);
@@ -140,16 +146,16 @@ impl Observer {
         let tasks = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
         let required: BTreeSet<TokenHolder> = tasks
             .filter_map(|task| task.identity.as_ref())
-            .flat_map(|identity| self.tasks.scope.tokens().required(identity))
+            .flat_map(|identity| self.scope.tokens().required(identity))
             .collect();
         let mut holders = required.clone();
         holders.extend(survey.observed.tokens.iter().filter_map(|token| {
-            let mark = token.mark().filter(|mark| mark.is_of(&self.tasks.scope.clusters))?;
-            let holder = self.tasks.scope.names.holder_of(mark, &token.tenancy)?;
+            let mark = token.mark().filter(|mark| mark.is_of(&self.scope.clusters))?;
+            let holder = self.scope.names.holder_of(mark, &token.tenancy)?;
             holder.service().is_some().then_some(holder)
         }));
         let reads = holders.into_iter().map(|holder| async move {
-            let read = deadline.run(self.tokens.read_secret(&holder)).await;
+            let read = deadline.run(self.read_secret(&holder)).await;
             (holder, read)
         });
         let read: Vec<_> = concurrently(reads).await;
@@ -157,12 +163,12 @@ impl Observer {
         let is_key_lost = self.is_key_lost(&read, survey);
         for (holder, secret) in read {
             match secret {
-                Err(ControllerError::Secrets(SecretsError::Unusable { name, reason })) if is_key_lost => {
+                Err(CallError::Secrets(SecretsError::Unusable { name, reason })) if is_key_lost => {
                     self.add_fault(holder, SecretsError::Denied { name, reason }.into(), survey);
                 }
                 Ok(secret) => drop(survey.observed.secrets.insert(holder, secret)),
-                Err(error) if self.tokens.is_out_of_reach(&error) => drop(survey.out_of_reach.insert(holder)),
-                Err(ControllerError::Secrets(error)) if is_permitted => {
+                Err(error) if self.is_out_of_reach(&error) => drop(survey.out_of_reach.insert(holder)),
+                Err(CallError::Secrets(error)) if is_permitted => {
                     self.add_fault(holder, error.of_this_secret().into(), survey);
                 }
                 Err(error) => self.add_fault(holder, error, survey),
@@ -173,20 +179,19 @@ impl Observer {
 
     /// Whether the deployment's own key is the cause that no secret can be read: several of them have a token in Consul that a
     /// controller created for them.
-    fn is_key_lost(&self, read: &[(TokenHolder, Result<StoredSecret, ControllerError>)], survey: &Survey) -> bool {
-        let is_locked = |secret: &Result<StoredSecret, ControllerError>| {
-            matches!(secret, Err(ControllerError::Secrets(SecretsError::Unusable { .. })))
+    fn is_key_lost(&self, read: &[(TokenHolder, Result<StoredSecret, CallError>)], survey: &Survey) -> bool {
+        let is_locked = |secret: &Result<StoredSecret, CallError>| {
+            matches!(secret, Err(CallError::Secrets(SecretsError::Unusable { .. })))
         };
         let tokens = &survey.observed.tokens;
-        let has_token = |holder: &TokenHolder| {
-            tokens.iter().any(|token| token.description.is_of(holder, &self.tasks.scope.clusters))
-        };
+        let has_token =
+            |holder: &TokenHolder| tokens.iter().any(|token| token.description.is_of(holder, &self.scope.clusters));
         read.iter().all(|(_, secret)| is_locked(secret))
             && read.iter().filter(|(holder, _)| has_token(holder)).count() > 1
     }
 
     /// Records why a secret could not be read. A holder whose error reaches nothing else gets no token until its author corrects it.
-    fn add_fault(&self, holder: TokenHolder, error: ControllerError, survey: &mut Survey) {
+    fn add_fault(&self, holder: TokenHolder, error: CallError, survey: &mut Survey) {
         let owner = self.owner(&holder, survey);
         let is_contained = error.reach() == Reach::Thing;
         survey.problems.push(Problem::of(owner, error));
@@ -197,7 +202,7 @@ impl Observer {
 
     /// A holder, and a task that reads its secret.
     fn owner(&self, holder: &TokenHolder, survey: &Survey) -> String {
-        let tokens = self.tasks.scope.tokens();
+        let tokens = self.scope.tokens();
         let reader = survey.running.iter().find(|member| tokens.required(&member.identity).contains(holder));
         match reader {
             Some(reader) => format!("{holder}, read by task {} of {}", reader.task.arn.id(), reader.definition.arn),
@@ -207,7 +212,7 @@ impl Observer {
 
     /// Refuses further spellings of services' secrets: one fault for each service.
     fn refuse_spellings(&self, required: &BTreeSet<TokenHolder>, survey: &mut Survey) {
-        let names = &self.tasks.scope.names;
+        let names = &self.scope.names;
         let observed = &survey.observed;
         let refused = spelling::refused(required, &observed.tokens, &observed.secrets, names);
         let mut by_service: BTreeMap<Option<&MeshService>, Vec<&TokenHolder>> = BTreeMap::new();
@@ -217,7 +222,7 @@ impl Observer {
         for further in by_service.into_values() {
             let owner = further.first().map(|holder| self.owner(holder, survey)).unwrap_or_default();
             let refusal = spelling::refusal(further.iter().copied(), names);
-            survey.problems.push(Problem::of(owner, ControllerError::from(refusal)));
+            survey.problems.push(Problem::of(owner, CallError::from(refusal)));
             survey.observed.faulty.extend(further.into_iter().cloned());
         }
     }
@@ -232,10 +237,8 @@ impl Observer {
         if !clusters.are_all_read() {
             return None;
         }
-        let tasks = self
-            .tasks
-            .listed_tasks(&clusters.read, definitions)
-            .map_err(|error| problems.push(Problem::new(None, error)));
+        let tasks =
+            self.listed_tasks(&clusters.read, definitions).map_err(|error| problems.push(Problem::new(None, error)));
         Some(TaskListing { listed_at, tasks: tasks.ok()? })
     }
 
@@ -243,23 +246,23 @@ impl Observer {
         let tasks = clusters.tasks(cluster);
         survey.readings.push(Reading::of(cluster, clusters));
         if let (true, Some(counted)) = (clusters.is_read(cluster), clusters.counted.get(cluster)) {
-            let clocks = self.tasks.scope.bounds.clocks;
+            let clocks = self.scope.bounds.clocks;
             let is_older = |at: Timestamp| later(at, clocks) < survey.began;
             let is_listed = |task: &&Arc<DescribedTask>| task.is_counted() && task.end.created_at.is_some_and(is_older);
             let counts = TaskCounts { counted: *counted, listed: tasks.iter().filter(is_listed).count() };
             survey.observed.counts.insert(cluster.clone(), counts);
         }
-        let tenancy = self.tasks.scope.tenancy_of(cluster);
+        let tenancy = self.scope.tenancy_of(cluster);
         for task in tasks {
-            let classified = definitions.classify_task(task, &task.tags, tenancy);
-            let classified = classified.map(|it| self.tasks.scope.in_named_partition(it, task.phase));
+            let classified = definitions.classify_task(task, &task.tags, tenancy, self.scope.tokens());
+            let classified = classified.map(|it| self.scope.in_named_partition(it, task.phase));
             let identity = match (&task.definition, classified) {
                 (Some(arn), Ok(Classification::Member(identity))) => {
-                    self.tasks.log_contradiction(arn, definitions, &identity);
+                    self.log_contradiction(arn, definitions, &identity);
                     Some(identity)
                 }
                 (Some(arn), Ok(Classification::Invalid(reason))) => {
-                    self.tasks.ecs.forget(arn);
+                    self.ecs.forget(arn);
                     let owner = format!("task {} of {arn}", task.arn.id());
                     survey.problems.push(Problem { cluster: Some(cluster.clone()), ..Problem::of(owner, reason) });
                     None
@@ -278,11 +281,11 @@ impl Observer {
                     task: Arc::clone(task).with_containers_of(definition),
                     definition: Arc::clone(definition),
                     identity: identity.clone(),
-                    is_enterprise: self.tasks.scope.is_enterprise(),
+                    is_enterprise: self.scope.is_enterprise(),
                 });
             }
             if identity.is_some() || task.phase == TaskPhase::Stopped {
-                survey.observed.tasks.push(self.tasks.mesh_task(cluster, task, identity, definitions));
+                survey.observed.tasks.push(self.mesh_task(cluster, task, identity, definitions));
             }
         }
     }
@@ -290,7 +293,7 @@ impl Observer {
     /// One tenancy for each partition of the deployment and of its tasks; on Enterprise, for each partition: a task that
     /// ECS no longer knows may have registered in any.
     async fn partitions(&self, clusters: &[ClusterArn], deadline: Deadline, survey: &mut Survey) -> Vec<Tenancy> {
-        let homes = self.tasks.scope.tenancies().into_keys().cloned();
+        let homes = self.scope.tenancies().into_keys().cloned();
         let known: Vec<Tenancy> = homes.chain(survey.observed.tasks.iter().map(|task| task.tenancy.clone())).collect();
         let mut listed = Vec::new();
         if known.iter().any(|tenancy| tenancy.partition().is_some()) {
@@ -315,7 +318,7 @@ impl Observer {
         deadline: Deadline,
         survey: &mut Survey,
     ) -> Vec<ClusterArn> {
-        let selection = &self.tasks.scope.clusters;
+        let selection = &self.scope.clusters;
         if !selection.has_wildcard() || !clusters.are_all_found {
             return Vec::new();
         }
@@ -339,7 +342,7 @@ impl Observer {
         if named.is_empty() {
             return named;
         }
-        let statuses = match deadline.run(self.tasks.ecs.cluster_statuses(&named)).await {
+        let statuses = match deadline.run(self.ecs.cluster_statuses(&named)).await {
             Ok(statuses) => statuses,
             Err(error) => {
                 clusters.are_all_found = false;
@@ -368,7 +371,7 @@ impl Observer {
 }
 
 /// Whether an error shows that the role may read secrets: the value was read, or the secret itself is the cause.
-fn has_read(error: &ControllerError) -> bool {
+fn has_read(error: &CallError) -> bool {
     use SecretsError::{MarkedForDeletion, NotOurs, Unusable};
-    matches!(error, ControllerError::Secrets(NotOurs(_) | MarkedForDeletion { .. } | Unusable { .. }))
+    matches!(error, CallError::Secrets(NotOurs(_) | MarkedForDeletion { .. } | Unusable { .. }))
 }

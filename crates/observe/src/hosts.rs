@@ -19,18 +19,20 @@ use mesh::{
 
 use crate::{
     clock::Deadline,
-    error::{ControllerError, Reach, concurrently},
-    observe::Observer,
-    survey::{Problem, Survey},
+    concurrency::concurrently,
+    error::{CallError, Reach},
+    observer::Observer,
+    problem::Problem,
+    survey::Survey,
 };
 
 impl Observer {
     /// What EC2 says of these instances; nothing is asked about none.
-    pub(crate) async fn ec2_instances(
+    pub async fn ec2_instances(
         &self,
         ids: BTreeSet<Ec2InstanceId>,
         deadline: Deadline,
-    ) -> Result<Ec2Instances, ControllerError> {
+    ) -> Result<Ec2Instances, CallError> {
         if ids.is_empty() {
             return Ok(Ec2Instances::default());
         }
@@ -38,24 +40,24 @@ impl Observer {
     }
 
     /// The tasks of the mesh on a host that is gone, which ECS means to run.
-    pub(crate) async fn tasks_on(&self, host: &LostHost, deadline: Deadline) -> Result<Vec<MeshTask>, ControllerError> {
-        let arns = deadline.run(self.tasks.ecs.tasks_on(&host.cluster, &host.container_instance)).await?;
-        let described = deadline.run(self.tasks.describe_all(&host.cluster, &arns)).await?;
+    pub async fn tasks_on(&self, host: &LostHost, deadline: Deadline) -> Result<Vec<MeshTask>, CallError> {
+        let arns = deadline.run(self.ecs.tasks_on(&host.cluster, &host.container_instance)).await?;
+        let described = deadline.run(self.describe_all(&host.cluster, &arns)).await?;
         let arns = described.iter().filter_map(|task| task.definition.as_ref());
-        let definitions = self.tasks.definitions(arns, deadline).await;
-        let tenancy = self.tasks.scope.tenancy_of(&host.cluster);
+        let definitions = self.definitions(arns, deadline).await;
+        let tenancy = self.scope.tenancy_of(&host.cluster);
         let mut tasks = Vec::new();
         // Both have to say that the host is gone: an event may be old.
         let is_lost = |task: &&Arc<DescribedTask>| task.phase == TaskPhase::Active && task.placement.is_disconnected;
         for task in described.iter().filter(is_lost) {
-            let identity = match definitions.classify_task(task, &task.tags, tenancy) {
+            let identity = match definitions.classify_task(task, &task.tags, tenancy, self.scope.tokens()) {
                 Ok(Classification::Member(identity)) => identity,
                 Ok(_) => continue,
                 // The sweep reports it; the other tasks of the host are drained.
                 Err(error) if error.reach() == Reach::Thing => continue,
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             };
-            let task = self.tasks.mesh_task(&host.cluster, task, Some(identity), &definitions);
+            let task = self.mesh_task(&host.cluster, task, Some(identity), &definitions);
             // Without an identity, it only has entries: it needs no token any more.
             tasks.push(MeshTask { identity: None, host: Host::Gone, ..task });
         }
@@ -63,11 +65,7 @@ impl Observer {
     }
 
     /// All checks of the nodes of planned drains.
-    pub(crate) async fn checks_beside(
-        &self,
-        planned: &[Planned],
-        deadline: Deadline,
-    ) -> Result<Vec<HealthCheck>, ControllerError> {
+    pub async fn checks_beside(&self, planned: &[Planned], deadline: Deadline) -> Result<Vec<HealthCheck>, CallError> {
         let instances = planned.iter().filter_map(|planned| match &planned.action {
             Action::MarkCritical(instance, _) => Some((instance.node.clone(), instance.tenancy.home())),
             _ => None,
@@ -86,7 +84,7 @@ impl Observer {
         let doubtful = self.doubtful_hosts(survey);
         let reads = doubtful.into_iter().map(|(cluster, hosts)| async move {
             let hosts = Vec::from_iter(hosts);
-            let read = deadline.run(self.tasks.ecs.ec2_instances(&cluster, &hosts)).await;
+            let read = deadline.run(self.ecs.ec2_instances(&cluster, &hosts)).await;
             (cluster, read)
         });
         let mut ids: BTreeMap<ContainerInstanceArn, Ec2InstanceId> = BTreeMap::new();
@@ -98,8 +96,7 @@ impl Observer {
         let instances = match self.ec2_instances(ids.values().cloned().collect(), deadline).await {
             Ok(instances) => instances,
             Err(error) => {
-                let error = Arc::new(error);
-                let problem = |cluster: &ClusterArn| Problem::new(Some(cluster), Arc::clone(&error));
+                let problem = |cluster: &ClusterArn| Problem::new(Some(cluster), error.clone());
                 survey.problems.extend(asked.iter().map(problem));
                 return;
             }
@@ -118,7 +115,7 @@ impl Observer {
     /// The container instances to ask about.
     fn doubtful_hosts(&self, survey: &Survey) -> BTreeMap<ClusterArn, BTreeSet<ContainerInstanceArn>> {
         let mut hosts: BTreeMap<ClusterArn, BTreeSet<ContainerInstanceArn>> = BTreeMap::new();
-        if self.tasks.scope.repair != RepairMode::On {
+        if self.scope.repair != RepairMode::On {
             return hosts;
         }
         let drained: BTreeSet<&str> = survey

@@ -2,11 +2,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
     time::Duration,
 };
 
-use jiff::Timestamp;
-use mesh::{
+use crate::{
     arn::ClusterArn,
     cluster_selection::{ClusterPattern, ClusterSelection},
     consul_ecs::PARTITION_TAG,
@@ -20,8 +21,7 @@ use mesh::{
     tenancy::{Tenancy, TenancyName},
     time::{Bounds, GracePeriod},
 };
-
-use crate::bootstrap::{BootstrapExtent, BootstrapScope};
+use jiff::Timestamp;
 
 /// The clusters that the controller manages, and the settings for them.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ impl Scope {
     }
 
     /// Whether the bootstrap creates the auth methods and the binding rules of tasks that log in.
-    pub(crate) fn sets_up_logins(&self) -> bool {
+    pub fn sets_up_logins(&self) -> bool {
         self.token_mode != TokenMode::SecretsManager && self.bootstrap.extent != BootstrapExtent::None
     }
 
@@ -103,12 +103,12 @@ impl Scope {
 
     /// The losses of a task that count: what ECS reports of a disconnected task is old, and nothing is done for a task
     /// unless the settings want repairs.
-    pub(crate) fn counted(&self, losses: Losses, is_disconnected: bool) -> Losses {
+    pub fn counted(&self, losses: Losses, is_disconnected: bool) -> Losses {
         if self.repair == RepairMode::On && !is_disconnected { losses } else { Losses::default() }
     }
 
     /// What a task has lost that counts.
-    pub(crate) fn losses(&self, task: &DescribedTask, definition: &TaskDefinition) -> Losses {
+    pub fn losses(&self, task: &DescribedTask, definition: &TaskDefinition) -> Losses {
         self.counted(task.losses(definition), task.placement.is_disconnected)
     }
 
@@ -120,7 +120,7 @@ impl Scope {
 
     /// An active task in a partition that the settings do not name is invalid, so that nothing is created for it. What it has left is
     /// removed when it stops.
-    pub(crate) fn in_named_partition(&self, classified: Classification, phase: TaskPhase) -> Classification {
+    pub fn in_named_partition(&self, classified: Classification, phase: TaskPhase) -> Classification {
         match classified {
             Classification::Member(identity) if phase == TaskPhase::Active => {
                 match self.check_partition(&identity.service.tenancy) {
@@ -133,7 +133,7 @@ impl Scope {
     }
 
     /// Refuses a tenancy that tags choose in a partition that the settings do not name.
-    pub(crate) fn check_partition(&self, tenancy: &Tenancy) -> Result<(), InvalidField> {
+    pub fn check_partition(&self, tenancy: &Tenancy) -> Result<(), InvalidField> {
         match tenancy.partition() {
             Some(name) if !self.has_partition(name) => Err(InvalidField::new(
                 PARTITION_TAG,
@@ -161,5 +161,65 @@ impl Scope {
             trigger: Trigger::Event,
             now,
         }
+    }
+}
+
+/// Which objects the bootstrap creates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BootstrapExtent {
+    /// All objects.
+    Full,
+    /// All but the auth method of client agents, which Consul Dataplane does not use.
+    #[default]
+    Dataplane,
+    /// No objects: Consul is set up by other means.
+    None,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BootstrapScope {
+    /// Which objects it creates.
+    pub extent: BootstrapExtent,
+    /// The path of the tasks' IAM roles.
+    pub iam_role_path: IamRolePath,
+}
+
+/// The path of IAM roles that may log in.
+///
+/// Source: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html>
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IamRolePath(String);
+
+impl IamRolePath {
+    /// The ARN pattern of all roles with the path, in the account of `clusters`.
+    pub fn principals(&self, clusters: &ClusterSelection) -> String {
+        format!("arn:{}:iam::{}:role{}*", clusters.aws_partition(), clusters.account(), self.0)
+    }
+}
+
+impl Default for IamRolePath {
+    /// The path that the Terraform modules of Consul on ECS use.
+    fn default() -> Self {
+        Self("/consul-ecs/".to_owned())
+    }
+}
+
+impl FromStr for IamRolePath {
+    type Err = InvalidField;
+
+    fn from_str(path: &str) -> Result<Self, InvalidField> {
+        // IAM allows a star in a path, but here it would match roles with other paths.
+        let legal = path.bytes().all(|b| b.is_ascii_graphic() && b != b'*');
+        if legal && path.len() <= 512 && path.starts_with('/') && path.ends_with('/') {
+            Ok(Self(path.to_owned()))
+        } else {
+            Err(InvalidField::new("IAM role path", path, "a path that begins and ends with '/', such as /consul-ecs/"))
+        }
+    }
+}
+
+impl fmt::Display for IamRolePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }

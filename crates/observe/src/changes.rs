@@ -1,70 +1,60 @@
-//! Observes single tasks: their identity, and the entries in Consul of stopping and stopped ones.
+//! Reads what a plan needs of the tasks that events are about: their identity, and the entries in Consul of stopping and stopped
+//! ones.
 //!
 //! A failed read is an error of the tasks that it concerns, never an absence.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use aws::ec2::Ec2;
-use consul::{Catalog, TokenSearch};
-use futures::{StreamExt, TryStreamExt, stream};
+use consul::TokenSearch;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
-    catalog::{ClientAgent, HealthCheck, Member, ServiceInstance},
+    catalog::{ClientAgent, HealthCheck, ServiceInstance},
     definition::{Classification, MeshService, Tags},
     names::ServiceName,
     plan::{NeededTokens, Observed},
+    scope::Scope,
     task::{MeshTask, TaskChange, TaskPhase},
     tenancy::Tenancy,
-    token::{ListedToken, TokenHolder},
+    token::ListedToken,
 };
 
 use crate::{
     clock::Deadline,
-    edges::Consul,
-    error::{CONCURRENCY, ControllerError, concurrently_in_order},
-    failures::Failures,
-    scope::Scope,
-    tasks::{Definitions, TaskReader},
-    tokens::Tokens,
+    concurrency::concurrently_in_order,
+    definitions::Definitions,
+    error::CallError,
+    observer::{Observer, client_agents},
 };
 
-/// Reads what a plan needs, of single tasks and, in [`crate::survey`], of whole clusters.
-pub(crate) struct Observer {
-    pub(crate) tasks: TaskReader,
-    pub(crate) consul: Arc<dyn Consul>,
-    pub(crate) ec2: Arc<dyn Ec2>,
-    pub(crate) tokens: Arc<Tokens>,
-}
+/// Why tasks could not be read.
+pub type Unread = BTreeMap<TaskArn, CallError>;
 
 impl Observer {
     /// The mesh tasks among `changes`, and the errors of those whose identity could not be read. Tasks outside the mesh
     /// are in neither.
-    pub(crate) async fn mesh_tasks(&self, changes: &[TaskChange], deadline: Deadline) -> (Vec<MeshTask>, Failures) {
+    pub async fn mesh_tasks(&self, changes: &[TaskChange], deadline: Deadline) -> (Vec<MeshTask>, Unread) {
         let arns = changes.iter().map(|change| &change.definition);
-        let definitions = self.tasks.definitions(arns, deadline).await;
+        let definitions = self.definitions(arns, deadline).await;
         let (task_tags, mut failures) = self.undecided_task_tags(changes, &definitions, deadline).await;
         let mut tasks = Vec::new();
         for change in changes {
-            if failures.contains(&change.arn) {
+            if failures.contains_key(&change.arn) {
                 continue;
             }
-            match self.mesh_task(change, task_tags.get(&change.arn), &definitions) {
+            match self.changed_task(change, task_tags.get(&change.arn), &definitions) {
                 Ok(task) => tasks.extend(task),
-                Err(error) => failures.add(change.arn.clone(), error),
+                Err(error) => drop(failures.insert(change.arn.clone(), error)),
             }
         }
         (tasks, failures)
     }
 
-    fn mesh_task(
+    fn changed_task(
         &self,
         change: &TaskChange,
         tags: Option<&Tags>,
         definitions: &Definitions,
-    ) -> Result<Option<MeshTask>, Arc<ControllerError>> {
+    ) -> Result<Option<MeshTask>, CallError> {
         let definition = definitions.get(&change.definition);
         let losses = definition.map(|it| it.losses(&change.stopped_containers)).unwrap_or_default();
         let task = |tenancy: &Tenancy, identity| MeshTask {
@@ -72,28 +62,28 @@ impl Observer {
             identity,
             secrets: definition.map(|it| it.secrets.clone()).unwrap_or_default(),
             runs_client_agent: definition.is_some_and(|it| it.runs_client_agent()),
-            losses: self.tasks.scope.counted(losses, change.is_disconnected),
+            losses: self.scope.counted(losses, change.is_disconnected),
             ..MeshTask::unidentified(change.arn.clone(), change.cluster.clone(), change.phase, tenancy.clone())
         };
-        let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
+        let default_tenancy = self.scope.tenancy_of(&change.cluster);
         let is_stopped = change.phase == TaskPhase::Stopped;
-        let classified = definitions.classify(&change.definition, tags, default_tenancy);
-        match classified.map(|it| self.tasks.scope.in_named_partition(it, change.phase)) {
+        let classified = definitions.classify(&change.definition, tags, default_tenancy, self.scope.tokens());
+        match classified.map(|it| self.scope.in_named_partition(it, change.phase)) {
             Ok(Classification::Member(identity)) => {
-                self.tasks.log_contradiction(&change.definition, definitions, &identity);
+                self.log_contradiction(&change.definition, definitions, &identity);
                 Ok(Some(task(&identity.service.tenancy.clone(), Some(identity))))
             }
             // Its entries in Consul are found by its ID.
             Ok(Classification::TagsUnknown) if is_stopped => Ok(Some(task(default_tenancy, None))),
             Err(error) if is_stopped && error.is_unknown_definition() => Ok(Some(task(default_tenancy, None))),
-            Ok(Classification::TagsUnknown) if !self.tasks.may_be_forgotten(change) => {
-                Err(Arc::new(ControllerError::NotDescribedYet(change.arn.clone())))
+            Ok(Classification::TagsUnknown) if !self.may_be_forgotten(change) => {
+                Err(CallError::NotDescribedYet(change.arn.clone()))
             }
             Ok(Classification::Outside | Classification::TagsUnknown) => Ok(None),
             Ok(Classification::Invalid(reason)) => {
-                self.tasks.ecs.forget(&change.definition);
+                self.ecs.forget(&change.definition);
                 if change.phase == TaskPhase::Active {
-                    return Err(Arc::new(reason.into()));
+                    return Err(reason.into());
                 }
                 Ok(Some(task(default_tenancy, None)))
             }
@@ -107,19 +97,19 @@ impl Observer {
         changes: &[TaskChange],
         definitions: &Definitions,
         deadline: Deadline,
-    ) -> (BTreeMap<TaskArn, Tags>, Failures) {
+    ) -> (BTreeMap<TaskArn, Tags>, Unread) {
         let mut undecided: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
         for change in changes {
-            let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
-            if definitions.needs_task_tags(&change.definition, default_tenancy) {
+            let default_tenancy = self.scope.tenancy_of(&change.cluster);
+            if definitions.needs_task_tags(&change.definition, default_tenancy, self.scope.tokens()) {
                 undecided.entry(&change.cluster).or_default().push(change.arn.clone());
             }
         }
-        let (mut tags, mut failures) = (BTreeMap::new(), Failures::new());
+        let (mut tags, mut failures) = (BTreeMap::new(), Unread::new());
         for (cluster, tasks) in undecided {
-            match deadline.run(self.tasks.ecs.describe_tasks(cluster, &tasks)).await {
+            match deadline.run(self.ecs.describe_tasks(cluster, &tasks)).await {
                 Ok(described) => tags.extend(described.into_iter().map(|task| (task.arn, task.tags))),
-                Err(error) => failures.extend(Failures::of_all(&tasks, error)),
+                Err(error) => failures.extend(same_for(&tasks, &error)),
             }
         }
         (tags, failures)
@@ -127,24 +117,24 @@ impl Observer {
 
     /// The entries in Consul of the stopping and stopped ones among `tasks`. Tasks with a failed read are in the
     /// failures, and not in the observation.
-    pub(crate) async fn observe(&self, tasks: Vec<MeshTask>, deadline: Deadline) -> (Observed, Failures) {
-        let (mut observed, mut failures) = (Observed::default(), Failures::new());
-        let needed = NeededTokens::of(&tasks, &self.tasks.scope.clusters);
+    pub async fn observe(&self, tasks: Vec<MeshTask>, deadline: Deadline) -> (Observed, Unread) {
+        let (mut observed, mut failures) = (Observed::default(), Unread::new());
+        let needed = NeededTokens::of(&tasks, &self.scope.clusters);
         let (texts, is_needed) = (needed.texts(), |token: &ListedToken| needed.contains(token));
         // Concurrently: a slow cluster, service or partition must not delay the others.
         let (texts, is_needed) = (&texts, &is_needed);
         let tokens = by_partition(&tasks).into_iter().map(|(tenancy, stopped)| async move {
-            let search = TokenSearch { texts, service: only_identity(&self.tasks.scope, &stopped) };
+            let search = TokenSearch { texts, service: only_identity(&self.scope, &stopped) };
             let found = deadline.run(self.consul.tokens_with(&tenancy, search, is_needed)).await;
-            found.map_err(|error| Failures::of_all(stopped.iter().map(|task| &task.arn), error))
+            found.map_err(|error| same_for(stopped.iter().map(|task| &task.arn), &error))
         });
         let catalogs = by_node(&tasks).into_iter().map(|((cluster, tenancy), ending)| async move {
             let found = deadline.run(self.catalog_of(&cluster, &tenancy, &ending)).await;
-            found.map_err(|error| Failures::of_all(ending.iter().map(|task| &task.arn), error))
+            found.map_err(|error| same_for(ending.iter().map(|task| &task.arn), &error))
         });
         let agents = by_service(&tasks).into_iter().map(|(service, stopped)| async move {
             let found = deadline.run(self.agents_of(&service, &stopped)).await;
-            found.map_err(|error| Failures::of_all(stopped.iter().map(|task| &task.arn), error))
+            found.map_err(|error| same_for(stopped.iter().map(|task| &task.arn), &error))
         });
         let (tokens, catalogs, agents) = futures::join!(
             concurrently_in_order(tokens),
@@ -163,28 +153,15 @@ impl Observer {
         for found in agents {
             observed.agents.extend(found.unwrap_or_else(|failed| record_failures(failed, &mut failures)));
         }
-        observed.provisioned = self.cached_holders(&tasks);
-        observed.tasks = tasks.into_iter().filter(|task| !failures.contains(&task.arn)).collect();
+        observed.tasks = tasks.into_iter().filter(|task| !failures.contains_key(&task.arn)).collect();
         (observed, failures)
     }
 
-    /// The holders of active tasks whose tokens are cached as valid.
-    fn cached_holders(&self, tasks: &[MeshTask]) -> BTreeSet<TokenHolder> {
-        let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
-        let identities = active.filter_map(|task| task.identity.as_ref());
-        let holders = identities.flat_map(|identity| self.tasks.scope.tokens().required(identity));
-        holders.filter(|holder| self.tokens.is_cached(holder)).collect()
-    }
-
     /// The client agents with services of stopped tasks on their nodes.
-    async fn agents_of(
-        &self,
-        service: &MeshService,
-        stopped: &[&MeshTask],
-    ) -> Result<Vec<ClientAgent>, ControllerError> {
+    async fn agents_of(&self, service: &MeshService, stopped: &[&MeshTask]) -> Result<Vec<ClientAgent>, CallError> {
         let ids: Vec<TaskId> = stopped.iter().map(|task| task.arn.id().clone()).collect();
         let instances = self.consul.instances_of(&service.name, &service.tenancy, &ids).await?;
-        let is_synthetic = |node: &String| self.tasks.scope.clusters.has_arn(node);
+        let is_synthetic = |node: &String| self.scope.clusters.has_arn(node);
         let nodes: BTreeSet<String> = instances.into_iter().map(|instance| instance.node).collect();
         let nodes: Vec<String> = nodes.into_iter().filter(|node| !is_synthetic(node)).collect();
         if nodes.is_empty() {
@@ -200,7 +177,7 @@ impl Observer {
         cluster: &ClusterArn,
         tenancy: &Tenancy,
         ending: &[&MeshTask],
-    ) -> Result<(Vec<ServiceInstance>, Vec<HealthCheck>), ControllerError> {
+    ) -> Result<(Vec<ServiceInstance>, Vec<HealthCheck>), CallError> {
         let id = |task: &&MeshTask| task.arn.id().clone();
         let ids: Vec<TaskId> = ending.iter().map(id).collect();
         let draining: Vec<TaskId> = ending.iter().filter(|task| task.drain_reason().is_some()).map(id).collect();
@@ -211,7 +188,7 @@ impl Observer {
 }
 
 /// Records the failures of a read, and returns an empty result.
-fn record_failures<T: Default>(failed: Failures, failures: &mut Failures) -> T {
+fn record_failures<T: Default>(failed: Unread, failures: &mut Unread) -> T {
     failures.extend(failed);
     T::default()
 }
@@ -268,18 +245,7 @@ fn by_node(tasks: &[MeshTask]) -> BTreeMap<(ClusterArn, Tenancy), Vec<&MeshTask>
     groups
 }
 
-/// Reads the services on the agents' nodes. Agents without a node in the catalog are left out.
-pub(crate) async fn client_agents(
-    consul: &dyn Catalog,
-    members: Vec<Member>,
-    tenancy: &Tenancy,
-) -> Result<Vec<ClientAgent>, ControllerError> {
-    let reads = members.into_iter().map(|member| async move {
-        let node = consul.node(&member.name, tenancy).await?;
-        // Consul finds a node by its name in any case.
-        let node = node.filter(|node| node.name == member.name);
-        Ok::<_, ControllerError>(node.map(|node| ClientAgent { member, node, tenancy: tenancy.clone() }))
-    });
-    let agents: Vec<Option<ClientAgent>> = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;
-    Ok(agents.into_iter().flatten().collect())
+/// The same error for each of `tasks`.
+fn same_for<'a>(tasks: impl IntoIterator<Item = &'a TaskArn>, error: &CallError) -> Unread {
+    tasks.into_iter().map(|task| (task.clone(), error.clone())).collect()
 }

@@ -1,0 +1,74 @@
+//! The parameters of a sweep.
+
+use std::collections::BTreeSet;
+
+use mesh::{
+    arn::{ClusterArn, TaskArn},
+    cluster_selection::ClusterSelection,
+    secret::Trigger,
+};
+
+use crate::tasks::ClusterStatuses;
+
+/// The parameters of a sweep.
+#[derive(Debug, Clone, Default)]
+pub struct SweepOrder {
+    /// The clusters to sweep; empty: all configured ones.
+    pub clusters: Vec<ClusterArn>,
+    /// Only report the plan.
+    pub dry_run: bool,
+    /// Ignore the guard, and treat clusters that ECS does not know as deleted.
+    pub force: bool,
+    /// A cluster whose deletion was reported by an event: ECS need not know it.
+    pub deleted: Option<ClusterArn>,
+    /// Whether the schedule invoked the sweep, and not an operator.
+    pub is_scheduled: bool,
+    /// In the second look of an earlier sweep, what it left.
+    pub waited: Option<Waited>,
+}
+
+/// What an earlier sweep left to its second look.
+#[derive(Debug, Clone)]
+pub struct Waited {
+    pub tasks: BTreeSet<TaskArn>,
+    /// Whether an operator forced that sweep: the guard's share does not hold these tasks.
+    pub is_forced: bool,
+}
+
+impl SweepOrder {
+    pub fn trigger(&self) -> Trigger {
+        match (self.is_scheduled, &self.deleted) {
+            (true, _) => Trigger::Sweep,
+            (false, Some(_)) => Trigger::Event,
+            (false, None) => Trigger::Person,
+        }
+    }
+
+    pub fn includes(&self, cluster: &ClusterArn) -> bool {
+        self.clusters.is_empty() || self.clusters.contains(cluster)
+    }
+
+    /// Whether `mark` names a cluster of the sweep, by ARN or by name.
+    pub fn names(&self, mark: &str, selection: &ClusterSelection) -> bool {
+        let is_ordered = || self.clusters.iter().any(|cluster| cluster.is_named_by(mark));
+        selection.is_named_by(mark) && (self.clusters.is_empty() || is_ordered())
+    }
+
+    /// The clusters that the order names, which ECS need not list.
+    pub fn named(&self) -> Vec<ClusterArn> {
+        self.clusters.iter().chain(&self.deleted).cloned().collect()
+    }
+
+    /// The statuses without the cluster whose deletion was reported: answers of ECS lag behind its events.
+    pub fn without_deleted(&self, statuses: &ClusterStatuses) -> ClusterStatuses {
+        let mut statuses = statuses.clone();
+        if let (Ok(statuses), Some(deleted)) = (&mut statuses, &self.deleted) {
+            statuses.remove(deleted);
+        }
+        statuses
+    }
+
+    pub fn treats_unknown_as_deleted(&self, cluster: &ClusterArn) -> bool {
+        self.force || self.deleted.as_ref() == Some(cluster)
+    }
+}
