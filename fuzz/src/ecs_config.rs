@@ -2,7 +2,7 @@
 
 use mesh::{
     cluster_selection::ClusterSelection,
-    consul_ecs::{CONFIG_VARIABLE, EcsConfig, MESH_TAG, MeshConfig, Programs, Registrar},
+    consul_ecs::{CONFIG_VARIABLE, Configuration, MESH_TAG, MeshConfig, Programs, Registrar},
     definition::{Tags, TaskDefinition},
     names::ServiceName,
     secret_name::SecretNames,
@@ -22,7 +22,7 @@ fn read_in_full(text: &str) {
 
 /// With any configuration, the task has a legal service name or none.
 pub fn run(text: &str) {
-    let config = text.parse::<EcsConfig>();
+    let config = Configuration::from(text);
     read_in_full(text);
     let definition = TaskDefinition {
         task_role: None,
@@ -30,7 +30,7 @@ pub fn run(text: &str) {
         registered_at: None,
         arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7".parse().expect("an ARN"),
         tags: Tags::from_iter([(MESH_TAG, "true")]),
-        config_json: Some(text.to_owned()),
+        config: Some(config.clone()),
         containers: Vec::new(),
         secrets: [].into(),
         programs: Programs::default(),
@@ -39,14 +39,14 @@ pub fn run(text: &str) {
     let names = SecretNames::new("mesh".parse().expect("a prefix"), None, Tenancy::Community, &home);
     let rules = TokenSettings { mode: TokenMode::Auto, names: &names };
     let identity = definition.identify(&Tags::default(), &Tenancy::Community, rules);
-    match config {
+    match config.named() {
         Ok(config) => {
             let name = identity.ok().flatten().map(|identity| identity.service.name);
             assert_eq!(name, config.name().unwrap_or("web").parse::<ServiceName>().ok());
         }
         // The configuration may contain a secret: the error is always the same.
         Err(error) => {
-            assert_eq!(error, "".parse::<EcsConfig>().expect_err("nothing is no configuration"));
+            assert_eq!(Err(error), Configuration::from("").named());
             assert_eq!(error.field(), CONFIG_VARIABLE);
             assert!(identity.is_err());
         }

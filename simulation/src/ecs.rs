@@ -275,7 +275,7 @@ impl World {
             arn: arn.clone(),
             tags: if own_tags { Tags::default() } else { mesh_tags(number) },
             programs: if agent.is_some() { Programs::default() } else { self.programs(&config_json) },
-            config_json: Some(config_json),
+            config: Some(config_json.into()),
             containers: names(agent),
             secrets: Arc::default(),
             task_role: Some(role_of(number)),

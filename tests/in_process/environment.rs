@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use aws_config::{BehaviorVersion, Region, SdkConfig, timeout::TimeoutConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
-use consul::{CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
+use consul::{ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
 use controller::{BatchReport, Controller, Delivery, Edges, Writes, settings::Settings};
 use ecs_mesh_controller::wiring;
 use jiff::Timestamp;
@@ -50,6 +50,13 @@ pub(crate) async fn edges_without_time_limits(settings: &Settings, token: &str, 
     let consul =
         Arc::new(HttpConsul::new(servers, &TlsSettings::default(), token, without_time_limits()).expect("a client"));
     at(Arc::new(Fixed(Timestamp::now())), through(consul, edges))
+}
+
+/// A client of the world's Consul with the management token, without time limits.
+pub(crate) fn client(world: &World<'_>) -> HttpConsul {
+    let urls: ConsulUrls = world.consul.address.parse().expect("an address");
+    let token = Arc::new(Token(world.consul.management_token.clone()));
+    HttpConsul::new(Arc::new(urls), &TlsSettings::default(), token, without_time_limits()).expect("a client")
 }
 
 /// The edges with another clock.

@@ -4,8 +4,12 @@ use std::{env, fmt::Write};
 
 use aws::{ecs::AwsEcs, installation::AwsInstallation, queue::DeadLetterQueues};
 use clap::Args;
-use diagnosis::doctor::{Check, CheckOutcome, Commands, Doctor, DoctorReport, Sources};
-use observe::{Deadline, Inspector};
+use consul::HttpConsul;
+use diagnosis::doctor::{
+    Check, CheckOutcome, Commands, DoctorReport, Plan, alarm_topic, before_install, clusters, installed,
+};
+use mesh::cluster_selection::ClusterSelection;
+use observe::{AccountReading, Deadline, Inspector, InstallationReader};
 
 use crate::{
     account::{AwsArguments, LONGEST_READING, StackArguments, runtime, secret_prefix},
@@ -69,28 +73,54 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
         deadline: Deadline::after(LONGEST_READING),
     };
     let progress = Progress::new()?;
-    let doctor = Doctor {
-        sources: Sources {
-            installation: &installation,
-            queues: &queues,
-            ecs: &ecs,
-            inspector: &inspector,
-            consul: is_asked.then_some(&consul),
-        },
-        commands: Commands {
-            stack: arguments.stack.stack.clone(),
-            region: sdk.region().map(ToString::to_string).unwrap_or_default(),
-            profile: arguments.aws.profile().map(str::to_owned),
-        },
-        progress: &|what| progress.say(what),
+    let commands = Commands {
+        stack: arguments.stack.stack.clone(),
+        region: sdk.region().map(ToString::to_string).unwrap_or_default(),
+        profile: arguments.aws.profile().map(str::to_owned),
     };
-    Ok(if arguments.before_install {
-        progress
-            .during(doctor.before_install(&arguments.clusters, &arguments.secret_name_prefix, &variables.tenancy))
-            .await
-    } else {
-        progress.during(doctor.installed()).await
-    })
+    let say = |what: &str| progress.say(what);
+    let reader =
+        InstallationReader { installation: &installation, queues: &queues, inspector: &inspector, progress: &say };
+    let work = async {
+        let account = reader.account(&commands.stack, &commands.region).await;
+        if arguments.before_install {
+            before(arguments, &reader, &account, &commands).await
+        } else {
+            of_installed(&reader, &account, is_asked.then_some(&consul), &commands).await
+        }
+    };
+    Ok(progress.during(work).await)
+}
+
+async fn of_installed(
+    reader: &InstallationReader<'_>,
+    account: &AccountReading,
+    consul: Option<&HttpConsul>,
+    commands: &Commands,
+) -> DoctorReport {
+    let Some(stack) = account.stack(&commands.stack) else { return installed(account, None, None, commands) };
+    let parts = reader.parts(&stack.name, consul).await;
+    let selection = clusters(stack, &account.cluster_arns).map_err(|invalid| invalid.to_string());
+    let surroundings = reader.surroundings(selection, alarm_topic(stack)).await;
+    installed(account, Some(&parts), Some(&surroundings), commands)
+}
+
+async fn before(
+    arguments: &Arguments,
+    reader: &InstallationReader<'_>,
+    account: &AccountReading,
+    commands: &Commands,
+) -> DoctorReport {
+    let selection = ClusterSelection::parse(&arguments.clusters, Some(&account.cluster_arns));
+    let selection = selection.map_err(|invalid| invalid.to_string());
+    let plan =
+        Plan { clusters: &arguments.clusters, selection: &selection, secret_prefix: &arguments.secret_name_prefix };
+    let (Ok(selected), Ok(_)) = (&selection, &account.stacks) else {
+        return before_install(&plan, account, None, None, commands);
+    };
+    let consul = reader.consul(reader.inspector.consul, selected).await;
+    let surroundings = reader.surroundings(selection.clone(), None).await;
+    before_install(&plan, account, Some(&consul), Some(&surroundings), commands)
 }
 
 fn exit(report: &DoctorReport) -> Exit {

@@ -168,21 +168,27 @@ impl Cleanup {
             clusters.has_arn(&mark.cluster) || (clusters.is_named_by(&mark.cluster) && is_known(mark))
         };
         let logins = observed.tokens.iter().filter(|token| token.login().is_some_and(is_ours));
-        let mut actions: Vec<Action> = logins.cloned().map(Action::DeleteLoginToken).collect();
-        actions.extend(observed.instances.iter().cloned().map(Action::Deregister));
+        let of_login = |token: &ListedToken| {
+            Some((Action::DeleteLoginToken(token.clone()), clusters.cluster_named_by(&token.login()?.cluster)?))
+        };
+        let mut actions: Vec<(Action, ClusterArn)> = logins.filter_map(of_login).collect();
+        for cluster in survey.readings.iter().map(|reading| &reading.cluster) {
+            let instances = observed.instances.iter().filter(|instance| instance.node == cluster.as_str());
+            actions.extend(instances.map(|instance| (Action::Deregister(instance.clone()), cluster.clone())));
+        }
         // Only agents that the plan finds failed are removed.
-        let planned = plan(observed, self.context.scope.plan_settings(self.context.now()))
-            .into_iter()
-            .map(|planned| planned.action);
-        actions.extend(planned.filter(|action| matches!(action, Action::ForceLeave(_))));
+        let planned = plan(observed, self.context.scope.plan_settings(self.context.now())).into_iter();
+        let planned = planned.map(|planned| (planned.action, planned.cluster));
+        actions.extend(planned.filter(|(action, _)| matches!(action, Action::ForceLeave(_))));
         // Tasks of one cluster may have registered in any partition, on a node of the cluster in each.
         actions.extend(survey.readings.iter().flat_map(|reading| {
             survey.partitions.iter().map(move |tenancy| {
                 let (cluster, tenancy) = (reading.cluster.clone(), tenancy.clone());
-                Action::DeregisterNode(LeftoverNode { cluster, node: CatalogNode::default(), tenancy })
+                let node = LeftoverNode { cluster: cluster.clone(), node: CatalogNode::default(), tenancy };
+                (Action::DeregisterNode(node), cluster)
             })
         }));
-        actions.into_iter().map(|action| Planned { action, tasks: Vec::new() }).collect()
+        actions.into_iter().map(|(action, cluster)| Planned { action, cluster, tasks: Vec::new() }).collect()
     }
 
     /// The tokens that a controller created for one of the configured clusters, by holder.

@@ -13,6 +13,7 @@
 //! - `repair`: registers what Consul lacks of running tasks, corrects checks, and finds tasks that cannot be repaired.
 //! - `apply`, `tokens`, `bootstrap`: the only ones with [`Writes`]. `without_writes`: what mode `observe` has instead.
 
+mod action;
 mod announcement;
 mod apply;
 pub mod bootstrap;

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use aws::{ecs::ServiceState, installation::DeployedStack};
 use jiff::{SignedDuration, Timestamp};
 use mesh::{
     admission::TokenFacts,
@@ -12,14 +11,16 @@ use mesh::{
     consul_ecs::{Programs, Registrar, RegistrarContainer},
     definition::{ContainerDefinition, MeshIdentity, MeshService, Tags, TaskDefinition},
     mark::TokenDescription,
+    member::MemberTask,
     repair::NodeReading,
     secret_name::SecretNames,
     secret_reference::SecretReference,
-    task::{ContainerHealth, DescribedTask, MemberTask, Placement, TaskContainer, TaskEnd, TaskPhase},
+    task::{ContainerHealth, DescribedTask, Placement, TaskContainer, TaskEnd, TaskPhase},
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken, ServiceGrant},
 };
 use observe::{CatalogReading, InspectedCluster, MemberService};
+use observe::{DeployedStack, ServiceState};
 use uuid::Uuid;
 
 use crate::Tokens;
@@ -50,13 +51,7 @@ pub(crate) fn web() -> MeshService {
 }
 
 pub(crate) fn definition() -> Arc<TaskDefinition> {
-    let registrar = RegistrarContainer {
-        name: INIT.to_owned(),
-        registrar: Registrar::MeshInit,
-        config_json: Some(CONFIG.to_owned()),
-        region: None,
-        reads_more: false,
-    };
+    let registrar = RegistrarContainer::new(INIT, Registrar::MeshInit, Some(CONFIG.to_owned()));
     let images = [
         ("app", "example/app:1"),
         (INIT, "hashicorp/consul-ecs:0.9.0"),
@@ -71,7 +66,7 @@ pub(crate) fn definition() -> Arc<TaskDefinition> {
         task_role: None,
         arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:3".parse().unwrap(),
         tags: Tags::default(),
-        config_json: Some(CONFIG.to_owned()),
+        config: Some(CONFIG.into()),
         containers: images.map(container).into(),
         secrets: Arc::default(),
         programs: Programs { registrar: Some(registrar), ..Programs::default() },
@@ -123,13 +118,18 @@ pub(crate) fn task(number: u8) -> MemberTask {
         stopping_at: None,
         end: TaskEnd { created_at: Some(minutes_ago(60)), started_at: Some(minutes_ago(59)), ..TaskEnd::default() },
     };
-    MemberTask {
-        cluster: cluster(),
-        task: Arc::new(task),
-        definition: definition(),
-        identity: MeshIdentity { service: web(), gateway: None, secrets: Arc::default() },
-        is_enterprise: false,
-    }
+    let identity = MeshIdentity { service: web(), gateway: None, secrets: Arc::default() };
+    MemberTask::new(cluster(), Arc::new(task), definition(), identity, false)
+}
+
+/// Gives the task another configuration.
+pub(crate) fn configure(member: &mut MemberTask, config: &str) {
+    let definition = revision(member);
+    definition.config = Some(config.into());
+    let registrar = definition.programs.registrar.take();
+    definition.programs.registrar = registrar.map(|it| it.with_config(Some(config.to_owned())));
+    let MemberTask { cluster, task, definition, identity, is_enterprise, .. } = member.clone();
+    *member = MemberTask::new(cluster, task, definition, identity, is_enterprise);
 }
 
 /// The description of the login token of a task that names this cluster.

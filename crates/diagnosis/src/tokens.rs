@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use mesh::{
     admission::{Claim, TokenFacts, TokenGap},
     broken::LoginTokens,
-    consul_ecs::EcsConfig,
+    consul_ecs::Configuration,
     definition::{MeshIdentity, TaskDefinition},
-    task::{MemberTask, TaskPhase},
+    member::MemberTask,
+    task::TaskPhase,
     token::ListedToken,
 };
 use observe::{CallError, InspectedCluster, InspectedTokens};
@@ -91,9 +92,7 @@ impl TokenSource {
         if !read.is_empty() {
             return Self::SecretsManager { secrets: read.iter().map(|holder| settings.names.of(holder)).collect() };
         }
-        let Some(Ok(config)) = definition.config_json.as_deref().map(str::parse::<EcsConfig>) else {
-            return Self::Unknown;
-        };
+        let Some(Ok(config)) = definition.config.as_ref().map(Configuration::named) else { return Self::Unknown };
         match config.login() {
             Some(login) => Self::AuthMethod { method: login.method().map(str::to_owned) },
             None => Self::None,

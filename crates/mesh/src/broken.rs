@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use crate::{
     arn::{ClusterArn, TaskId},
     consul_ecs::{Registrar, names::DATAPLANE},
-    task::{ContainerHealth, MemberTask, TaskContainer},
+    member::MemberTask,
+    task::{ContainerHealth, TaskContainer},
     time::elapsed,
     token::ListedToken,
 };

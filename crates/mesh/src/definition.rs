@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use crate::{
     arn::TaskDefinitionArn,
     consul_ecs::{
-        CONFIG_VARIABLE, EcsConfig, GatewayKind, MESH_TAG, Programs, SERVICE_NAME_TAG, names, service_behind,
+        CONFIG_VARIABLE, Configuration, EcsConfig, GatewayKind, MESH_TAG, Programs, RegistrarContainer,
+        SERVICE_NAME_TAG, names, service_behind,
     },
     names::{InvalidField, ServiceName},
     secret_reference::SecretReference,
@@ -72,7 +73,7 @@ pub struct TaskDefinition {
     pub arn: TaskDefinitionArn,
     pub tags: Tags,
     /// The value of `CONSUL_ECS_CONFIG_JSON` of the container that has it.
-    pub config_json: Option<String>,
+    pub config: Option<Configuration>,
     pub containers: Vec<ContainerDefinition>,
     /// The secrets in Secrets Manager that they read.
     pub secrets: Arc<[SecretReference]>,
@@ -144,20 +145,23 @@ impl TaskDefinition {
     /// of the controller.
     pub fn needs_task_tags(&self, default_tenancy: &Tenancy, settings: TokenSettings<'_>) -> bool {
         let reads_token = || matches!(self.identify_by_secrets(default_tenancy, settings), Ok(Some(_)));
-        self.tags.get(MESH_TAG).is_none() && self.config_json.is_some() && !reads_token()
+        self.tags.get(MESH_TAG).is_none() && self.config.is_some() && !reads_token()
     }
 
     /// Whether it runs a program of consul-ecs or has its configuration: its tasks are meant for a mesh.
     pub fn runs_consul_ecs(&self) -> bool {
         let Programs { registrar, health_sync, controller, .. } = &self.programs;
         let has_program = registrar.is_some() || health_sync.is_some() || controller.is_some();
-        has_program || self.config_json.is_some() || self.runs_client_agent()
+        has_program || self.config.is_some() || self.runs_client_agent()
     }
 
     /// The approximate size in bytes: of its texts, and of the structures around them.
     pub fn approximate_size(&self) -> usize {
-        let registrar = self.programs.registrar.as_ref().and_then(|registrar| registrar.config_json.as_ref());
-        let configurations = self.config_json.iter().chain(registrar).map(String::len);
+        let registrar = self.programs.registrar.as_ref();
+        let texts =
+            self.config.iter().map(Configuration::text).chain(registrar.iter().filter_map(|it| it.config_json()));
+        let parsed = registrar.and_then(RegistrarContainer::config).and_then(Result::ok);
+        let configurations = texts.map(str::len).chain(parsed.map(|config| config.approximate_size()));
         let tags = self.tags.0.iter().map(|(key, value)| key.len() + value.len() + OVERHEAD);
         let containers = self.containers.iter().map(|container| {
             let image = container.image.as_ref().map_or(0, String::len);
@@ -247,8 +251,8 @@ impl TaskDefinition {
     }
 
     fn identity(&self, tags: &Tags, default_tenancy: &Tenancy) -> Result<MeshIdentity, InvalidField> {
-        let config = self.config_json.as_deref().map(str::parse::<EcsConfig>);
-        let name = match (tags.get(SERVICE_NAME_TAG), &config) {
+        let config = self.config.as_ref().map(Configuration::named);
+        let name = match (tags.get(SERVICE_NAME_TAG), config) {
             (Some(name), _) => name.parse::<ServiceName>().map_err(|e| e.in_field(SERVICE_NAME_TAG))?,
             (None, Some(Err(broken))) => return Err(broken.clone()),
             (None, Some(Ok(config))) if config.name().is_some() => {
@@ -264,7 +268,7 @@ impl TaskDefinition {
         let tenancy = Tenancy::from_tags(tags)?.unwrap_or_else(|| default_tenancy.clone());
         Ok(MeshIdentity {
             service: MeshService { tenancy, name },
-            gateway: config.and_then(Result::ok).and_then(|config| config.gateway_kind()),
+            gateway: config.and_then(Result::ok).and_then(EcsConfig::gateway_kind),
             secrets: Arc::clone(&self.secrets),
         })
     }
@@ -286,7 +290,7 @@ mod tests {
         TaskDefinition {
             arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web-Family:3".parse().unwrap(),
             tags: tags.iter().copied().collect(),
-            config_json: config_json.map(str::to_owned),
+            config: config_json.map(Configuration::from),
             containers: Vec::new(),
             secrets: Arc::default(),
             programs: Programs::default(),
@@ -369,7 +373,7 @@ mod tests {
             ..definition(tags, None)
         };
         let configured = TaskDefinition {
-            config_json: Some(r#"{"service":{"name":"from-config"}}"#.to_owned()),
+            config: Some(r#"{"service":{"name":"from-config"}}"#.into()),
             ..reads("mesh-from-config", &[])
         };
         assert_eq!(name_of(&configured, &[(MESH_TAG, "true"), (SERVICE_NAME_TAG, "late")]), "from-config");

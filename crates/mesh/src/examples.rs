@@ -9,7 +9,8 @@ use crate::{
     consul_ecs::{Programs, Registrar, RegistrarContainer, names::DATAPLANE},
     definition::{ContainerDefinition, MeshIdentity, MeshService, Tags, TaskDefinition},
     mark::LoginMark,
-    task::{DescribedTask, MemberTask, Placement, TaskContainer, TaskEnd, TaskPhase},
+    member::MemberTask,
+    task::{DescribedTask, Placement, TaskContainer, TaskEnd, TaskPhase},
     tenancy::Tenancy,
     token::{Grants, ListedToken},
 };
@@ -33,17 +34,11 @@ pub(crate) fn service(name: &str) -> MeshService {
 
 /// A definition whose container `name` registers its tasks.
 pub(crate) fn definition(name: &str, registrar: Registrar, config: &str) -> TaskDefinition {
-    let registrar = RegistrarContainer {
-        name: name.to_owned(),
-        registrar,
-        config_json: Some(config.to_owned()),
-        region: None,
-        reads_more: false,
-    };
+    let registrar = RegistrarContainer::new(name, registrar, Some(config.to_owned()));
     TaskDefinition {
         arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:3".parse().unwrap(),
         tags: Tags::default(),
-        config_json: Some(config.to_owned()),
+        config: Some(config.into()),
         containers: vec![ContainerDefinition { name: DATAPLANE.to_owned(), ..ContainerDefinition::default() }],
         secrets: Arc::default(),
         programs: Programs { registrar: Some(registrar), ..Programs::default() },
@@ -69,14 +64,13 @@ pub(crate) fn running_task(containers: Vec<TaskContainer>) -> DescribedTask {
     }
 }
 
+/// The task as a member of the mesh. Its definition names its containers.
 pub(crate) fn member(task: &DescribedTask, definition: &TaskDefinition) -> MemberTask {
-    MemberTask {
-        cluster: cluster("prod"),
-        task: Arc::new(task.clone()),
-        definition: Arc::new(definition.clone()),
-        identity: MeshIdentity { service: service("web"), gateway: None, secrets: Arc::default() },
-        is_enterprise: false,
-    }
+    let mut definition = definition.clone();
+    let named = task.containers.iter().map(|container| container.name.clone());
+    definition.containers.extend(named.map(|name| ContainerDefinition { name, ..ContainerDefinition::default() }));
+    let identity = MeshIdentity { service: service("web"), gateway: None, secrets: Arc::default() };
+    MemberTask::new(cluster("prod"), Arc::new(task.clone()), Arc::new(definition), identity, false)
 }
 
 /// The mark of a task that named its cluster by `cluster_mark`.

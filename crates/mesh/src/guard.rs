@@ -90,26 +90,6 @@ pub fn has_entries(observed: &Observed, cluster: &ClusterArn) -> bool {
         || observed.agents.iter().any(|agent| instances_of(agent, cluster).next().is_some())
 }
 
-/// Whether an action changes something of `cluster`, or depends on what was read of it: a service is idle only if no
-/// cluster has a task of it.
-pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
-    match action {
-        Action::DeleteLoginToken(token) => token.login().is_some_and(|login| cluster.is_named_by(&login.cluster)),
-        Action::Deregister(instance) => instance.node == cluster.as_str(),
-        Action::Repair(difference) => difference.node() == Some(cluster.as_str()),
-        Action::CorrectHealth(checks) => checks.iter().any(|check| check.node == cluster.as_str()),
-        Action::ForceLeave(agent) => instances_of(agent, cluster).next().is_some(),
-        Action::DeregisterNode(node) => node.cluster == *cluster,
-        Action::Hide(..) | Action::Revoke(..) | Action::DeleteOrphan(..) => true,
-        Action::Provision(_)
-        | Action::MarkCritical(..)
-        | Action::EndDrain(_)
-        | Action::AwaitAgent(_)
-        | Action::CheckIdleness(_)
-        | Action::ShowOrphan(..) => false,
-    }
-}
-
 #[cfg(test)]
 mod tests;
 

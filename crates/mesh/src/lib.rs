@@ -38,6 +38,7 @@ pub mod host;
 pub mod idleness;
 pub mod lifecycle;
 pub mod mark;
+pub mod member;
 pub mod names;
 pub mod permissions;
 pub mod plan;

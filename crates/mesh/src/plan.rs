@@ -11,7 +11,7 @@ use crate::{
     catalog::{AgentStatus, CheckStatus, ClientAgent, DrainReason, HealthCheck, LeftoverNode, ServiceInstance},
     guard::TaskCounts,
     host::Host,
-    idleness::{Idleness, TaskListing, judge},
+    idleness::TaskListing,
     lifecycle::Idle,
     mark::LoginMark,
     repair::Difference,
@@ -32,15 +32,14 @@ pub fn plan(observed: &Observed, settings: PlanSettings<'_>) -> Vec<Planned> {
     let mut planned = Vec::new();
     let by_task = ByTask::new(observed);
     let is_for_events = matches!(observed.coverage, Coverage::Events);
-    let mut required: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
-    let mut idle_candidates: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
+    let (mut required, mut idle_candidates) = (Holders::new(), Holders::new());
     for task in &observed.tasks {
         planned.extend(plan_drain(task, &by_task));
         planned.extend(plan_end_of_drain(task, &by_task));
         match task.phase {
             TaskPhase::Active => {
                 for holder in task.identity.iter().flat_map(|identity| settings.tokens().required(identity)) {
-                    required.entry(holder).or_default().push(task.arn.clone());
+                    required.entry(holder).or_default().push(task);
                 }
             }
             TaskPhase::Stopping | TaskPhase::Unknown => {}
@@ -48,36 +47,35 @@ pub fn plan(observed: &Observed, settings: PlanSettings<'_>) -> Vec<Planned> {
                 planned.extend(plan_stopped(task, &by_task));
                 // In a sweep, the listing of every task decides whether a service is idle.
                 for holder in is_for_events.then(|| revocable_holders(task, observed, settings)).into_iter().flatten() {
-                    idle_candidates.entry(holder).or_default().push(task.arn.clone());
+                    idle_candidates.entry(holder).or_default().push(task);
                 }
             }
         }
     }
     required.retain(|holder, _| !observed.provisioned.contains(holder) && !observed.faulty.contains(holder));
     if let Coverage::Clusters(listing) = &observed.coverage {
-        let actions = tokens::plan_tokens(observed, listing.as_ref(), &required, settings);
-        planned.extend(actions.into_iter().map(|action| match action {
-            // Replaces the creation of a new token.
-            Action::ShowOrphan(holder, token) => {
-                let tasks = required.remove(&holder);
-                let tasks = tasks.unwrap_or_else(|| user_of(&holder, listing.as_ref(), settings));
-                Planned { action: Action::ShowOrphan(holder, token), tasks }
-            }
-            // A task that requires no token may read this one: in mode `auth-method`, or in a named version.
-            Action::Provision(holder) => {
-                Planned { tasks: user_of(&holder, listing.as_ref(), settings), action: Action::Provision(holder) }
-            }
-            action => without_tasks(action),
-        }));
+        planned.extend(tokens::plan_tokens(observed, listing.as_ref(), &mut required, settings));
     }
-    planned.extend(required.into_iter().map(|(holder, tasks)| Planned { action: Action::Provision(holder), tasks }));
+    planned.extend(for_holders(required, Action::Provision));
     planned.extend(observed.agents.iter().filter_map(|agent| plan_agent(agent, &by_task, is_for_events)));
-    planned.extend(
-        idle_candidates.into_iter().map(|(holder, tasks)| Planned { action: Action::CheckIdleness(holder), tasks }),
-    );
+    planned.extend(for_holders(idle_candidates, Action::CheckIdleness));
     let nodes = observed.leftover_nodes.iter().filter(|node| holds_only_stopped_tasks(node, &by_task));
-    planned.extend(nodes.map(|node| without_tasks(Action::DeregisterNode(node.clone()))));
+    planned.extend(nodes.map(|node| Planned {
+        action: Action::DeregisterNode(node.clone()),
+        cluster: node.cluster.clone(),
+        tasks: Vec::new(),
+    }));
     planned
+}
+
+/// The tasks that an action for a holder is for.
+type Holders<'a> = BTreeMap<TokenHolder, Vec<&'a MeshTask>>;
+
+fn for_holders(holders: Holders<'_>, action: fn(TokenHolder) -> Action) -> impl Iterator<Item = Planned> {
+    holders.into_iter().filter_map(move |(holder, tasks)| {
+        let cluster = tasks.iter().map(|task| &task.cluster).min()?.clone();
+        Some(Planned { action: action(holder), cluster, tasks: tasks.iter().map(|task| task.arn.clone()).collect() })
+    })
 }
 
 fn plan_drain(task: &MeshTask, by_task: &ByTask<'_>) -> Vec<Planned> {
@@ -111,12 +109,14 @@ fn plan_stopped(task: &MeshTask, by_task: &ByTask<'_>) -> Vec<Planned> {
 /// The action for an agent: none, unless every service on its node belongs to a stopped task, by its full ARN.
 fn plan_agent(agent: &ClientAgent, by_task: &ByTask<'_>, is_for_events: bool) -> Option<Planned> {
     let hosts_others = !agent.node.others.is_empty() || agent.node.is_synthetic;
-    let mut tasks = BTreeSet::new();
+    let mut tasks = BTreeMap::new();
     for instance in &agent.node.instances {
         let belongs = |task: &&MeshTask| instance.task_arn.as_ref() == Some(&task.arn);
-        tasks.insert(by_task.stopped(&instance.task).find(belongs)?.arn.clone());
+        let task = by_task.stopped(&instance.task).find(belongs)?;
+        tasks.insert(task.arn.clone(), task.cluster.clone());
     }
-    if hosts_others || tasks.is_empty() {
+    let cluster = tasks.values().next()?.clone();
+    if hosts_others {
         return None;
     }
     let action = match agent.member.status {
@@ -124,7 +124,7 @@ fn plan_agent(agent: &ClientAgent, by_task: &ByTask<'_>, is_for_events: bool) ->
         AgentStatus::Alive if is_for_events => Action::AwaitAgent(agent.clone()),
         AgentStatus::Alive | AgentStatus::Left => return None,
     };
-    Some(Planned { action, tasks: tasks.into_iter().collect() })
+    Some(Planned { action, cluster, tasks: tasks.into_keys().collect() })
 }
 
 /// Whether every service on a synthetic node belongs to a stopped task, whose services the same plan deregisters.
@@ -150,20 +150,8 @@ fn revocable_holders(task: &MeshTask, observed: &Observed, settings: PlanSetting
     used
 }
 
-/// A task that may use the holder's token, if there is one.
-fn user_of(holder: &TokenHolder, listing: Option<&TaskListing>, settings: PlanSettings<'_>) -> Vec<TaskArn> {
-    match listing.map(|listing| judge(holder, listing, settings)) {
-        Some(Idleness::Living(task)) => vec![task],
-        _ => Vec::new(),
-    }
-}
-
 fn for_task(task: &MeshTask, action: Action) -> Planned {
-    Planned { action, tasks: vec![task.arn.clone()] }
-}
-
-fn without_tasks(action: Action) -> Planned {
-    Planned { action, tasks: Vec::new() }
+    Planned { action, cluster: task.cluster.clone(), tasks: vec![task.arn.clone()] }
 }
 
 /// One change. Every action is idempotent.
@@ -256,6 +244,8 @@ impl Action {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     pub action: Action,
+    /// The cluster that it is reported for: its tasks', or the one that the mark of its token names.
+    pub cluster: ClusterArn,
     /// The tasks that require it; empty if none does.
     pub tasks: Vec<TaskArn>,
 }

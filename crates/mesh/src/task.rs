@@ -202,26 +202,6 @@ words! {
     }
 }
 
-/// A task of the mesh as ECS describes it now, with the revision that it runs.
-#[derive(Debug, Clone)]
-pub struct MemberTask {
-    pub cluster: ClusterArn,
-    /// With the containers that the definition names.
-    pub task: Arc<DescribedTask>,
-    pub definition: Arc<TaskDefinition>,
-    pub identity: MeshIdentity,
-    /// Whether Consul is Enterprise: then each object is in a partition and a namespace.
-    pub is_enterprise: bool,
-}
-
-impl MemberTask {
-    /// The same task as ECS describes it now.
-    #[must_use]
-    pub fn described(self, now: Arc<DescribedTask>) -> Self {
-        Self { task: now.with_containers_of(&self.definition), ..self }
-    }
-}
-
 /// Who a task is in the mesh: as a plan sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeshTask {

@@ -11,9 +11,10 @@ use mesh::{
     catalog::HealthCheck,
     definition::Classification,
     host::{Ec2InstanceId, Ec2Instances, Host, LostHost},
+    member::MemberTask,
     plan::{Action, Planned},
     settings::RepairMode,
-    task::{DescribedTask, MemberTask, MeshTask, TaskPhase},
+    task::{DescribedTask, MeshTask, TaskPhase},
     tenancy::Tenancy,
 };
 

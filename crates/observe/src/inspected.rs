@@ -7,9 +7,10 @@ use aws::ecs::ServiceState;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
     definition::{Classification, MeshIdentity, Tags, TaskDefinition},
+    member::MemberTask,
     secret_name::SecretNames,
     settings::{TokenMode, TokenSettings},
-    task::{DescribedTask, MemberTask, TaskPhase},
+    task::{DescribedTask, TaskPhase},
     tenancy::Tenancy,
 };
 
@@ -125,13 +126,8 @@ impl InspectedCluster {
             let classified = self.definitions.classify_task(&task, &task.tags, default_tenancy, settings);
             let definition = self.definitions.of_task(&task).cloned();
             if let (Ok(Classification::Member(identity)), Some(definition)) = (&classified, &definition) {
-                self.tasks.push(MemberTask {
-                    cluster: self.arn.clone(),
-                    task: task.with_containers_of(definition),
-                    definition: Arc::clone(definition),
-                    identity: identity.clone(),
-                    is_enterprise: default_tenancy.partition().is_some(),
-                });
+                let (definition, is_enterprise) = (Arc::clone(definition), default_tenancy.partition().is_some());
+                self.tasks.push(MemberTask::new(self.arn.clone(), task, definition, identity.clone(), is_enterprise));
                 continue;
             }
             let id = task.arn.id().clone();

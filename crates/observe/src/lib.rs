@@ -12,6 +12,7 @@ mod history;
 mod hosts;
 mod inspected;
 mod inspection;
+mod installation;
 mod observer;
 mod problem;
 mod selection;
@@ -19,8 +20,15 @@ mod survey;
 mod tasks;
 
 /// What the reads of this crate return.
-pub use aws::ecs::{EcsError, ServiceState};
-pub use consul::ConsulError;
+pub use aws::{
+    ecs::{
+        API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, EcsError, ServiceDeployment, ServiceMessage, ServiceState,
+        parse_api_call, parse_task_change,
+    },
+    installation::{Caller, DeployedStack, Invoked, Mapping, Resource, Resources, TopicKey, Trail},
+    queue::FailedMessage,
+};
+pub use consul::{ConsulError, OwnToken};
 
 pub use self::{
     catalog::roles_of,
@@ -33,6 +41,10 @@ pub use self::{
     history::{History, Wanted},
     inspected::{InspectedCluster, MemberService, OtherController, Outside, RunsAs},
     inspection::{CatalogReading, InspectedTokens, Inspection, InspectionError, Inspector},
+    installation::{
+        AccountReading, ConsulReading, InstallationReader, Letters, PartsReading, QueueReading, Read,
+        SurroundingsReading, id,
+    },
     observer::Observer,
     problem::Problem,
     selection::{SelectError, select_clusters},

@@ -60,6 +60,8 @@ log_line! {
         service,
         service_id,
         check_id,
+        /// The node of a client agent.
+        node,
         /// A [`mesh::token::TokenHolder`]: `service web`.
         holder,
         /// Of a [`crate::Problem`].

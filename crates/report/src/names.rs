@@ -46,6 +46,10 @@ names! {
     LogAction {
         TaskStopped = "task_stopped",
         Deregister = "deregister",
+        /// The node of a deleted cluster.
+        DeregisterNode = "deregister_node",
+        /// A failed client agent.
+        ForceLeave = "force_leave",
         DeleteLoginToken = "delete_login_token",
         MarkCritical = "mark_critical",
         CreateToken = "create_token",
@@ -80,6 +84,8 @@ names! {
         GuardTripped = "guard_tripped",
         Kept = "kept",
         Skipped = "skipped",
+        /// Consul refused it, for want of an optional permission.
+        Refused = "refused",
     }
 }
 

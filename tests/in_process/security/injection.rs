@@ -49,7 +49,7 @@ fn identified(tags: &[(&str, &str)], config: Option<String>) -> Result<String, S
         registered_at: None,
         arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:7".parse().unwrap(),
         tags: tags.iter().copied().chain([(MESH_TAG, "true")]).collect(),
-        config_json: config,
+        config: config.map(Into::into),
         containers: Vec::new(),
         secrets: [].into(),
         programs: Programs::default(),

@@ -1,6 +1,9 @@
 //! Pages of ECS's answers that are missing or incomplete.
 
-use observe::SweepOrder;
+use ::aws::ecs::AwsEcs;
+use jiff::Timestamp;
+use mesh::tenancy::Tenancy;
+use observe::{Deadline, Inspector, SweepOrder};
 use report::{ClusterStatus, SweepOutcome};
 use serde_json::{Value, json};
 
@@ -8,8 +11,11 @@ use super::{
     an_hour_later, environment as start, forward, is_hidden, second_look, start_tasks, stopped_task_with_services,
     swept,
 };
-use crate::environment::refusal;
-use local_stack::world::{World, idle_check};
+use crate::{
+    environment::{client, refusal, sdk_at},
+    time::LONG,
+};
+use local_stack::world::{World, cluster_arn, idle_check};
 use test_harness::recorder::{Answer, RecordedRequest};
 
 /// The running tasks: more than one page.
@@ -147,6 +153,34 @@ async fn an_undescribed_task_keeps_its_token() {
     assert_eq!(looked.failures.len(), 1);
     assert!(environment.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", environment.consul.lines());
     assert!(world.is_valid(&pair.token).await);
+}
+
+#[tokio::test]
+async fn sweep_and_status_say_the_same_of_a_task_that_is_not_described() {
+    // Given a registered task that ECS lists and does not describe
+    let world = World::without_deployment("one-view").await;
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    world.register_instance(&world.service(), &task).await;
+    let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
+    // Then the sweep takes it for neither stopped nor unknown, and says so
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, ClusterStatus::Unread));
+    assert!(report.faults[0].reason.contains("does not describe it"), "{:?}", report.faults);
+    assert_eq!(world.service_ids().await.len(), 2);
+    // And so does status, which goes on: its instance is no leftover
+    let cluster = cluster_arn("one-view").parse().unwrap();
+    let (ecs, consul) = (AwsEcs::new(&sdk_at(&environment.aws.url)), client(&world));
+    let inspector = Inspector {
+        ecs: &ecs,
+        consul: &consul,
+        secret_prefix: "one-view".parse().unwrap(),
+        default_tenancy: Tenancy::Community,
+        deadline: Deadline::after(LONG),
+    };
+    let inspection = inspector.inspect(&[cluster], &|_| {}).await;
+    let status = diagnosis::status(&inspection, None, Timestamp::now());
+    assert!(status.problems[0].contains("does not describe it"), "{:?}", status.problems);
+    assert!(status.services.iter().all(|service| service.faults.is_empty()), "{:?}", status.services);
 }
 
 #[tokio::test]

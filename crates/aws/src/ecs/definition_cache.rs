@@ -74,7 +74,7 @@ mod tests {
         Arc::new(TaskDefinition {
             arn: format!("arn:aws:ecs:us-east-1:123456789012:task-definition/web:{revision}").parse().unwrap(),
             tags: tags.iter().copied().collect::<Tags>(),
-            config_json: (config_bytes > 0).then(|| "x".repeat(config_bytes)),
+            config: (config_bytes > 0).then(|| "x".repeat(config_bytes).into()),
             containers: Vec::new(),
             secrets: Arc::default(),
             programs: Programs::default(),
@@ -94,7 +94,7 @@ mod tests {
             assert!(cache.bytes <= MAX_BYTES);
         }
         let kept: usize =
-            cache.entries.iter().map(|(_, entry)| entry.definition.config_json.as_ref().unwrap().len()).sum();
+            cache.entries.iter().map(|(_, entry)| entry.definition.config.as_ref().unwrap().text().len()).sum();
         assert!((MAX_BYTES * 9 / 10..=MAX_BYTES).contains(&kept), "{kept} bytes");
         let newest = definition(2_000, 0, &[]).arn.clone();
         assert!(cache.get(&newest, NOW).is_some() && cache.get(&definition(1, 0, &[]).arn, NOW).is_none());

@@ -18,7 +18,8 @@ use jiff::Timestamp;
 use mesh::{
     arn::TaskDefinitionArn,
     consul_ecs::{
-        CONFIG_VARIABLE, Programs, REGION_VARIABLE, Registrar, RegistrarContainer, Role, configures_controller,
+        CONFIG_VARIABLE, Configuration, Programs, REGION_VARIABLE, Registrar, RegistrarContainer, Role,
+        configures_controller,
     },
     definition::{ContainerDefinition, ContainerLog, TaskDefinition},
     release::Image,
@@ -83,7 +84,7 @@ fn read_definition(arn: &TaskDefinitionArn, answer: &DescribeTaskDefinitionOutpu
     TaskDefinition {
         arn: arn.clone(),
         tags: tags(answer.tags()),
-        config_json: config.and_then(|variable| variable.value()).map(str::to_owned),
+        config: config.and_then(|variable| variable.value()).map(Configuration::from),
         containers: containers.iter().filter_map(read_container).collect(),
         secrets: secrets_of(containers),
         programs: read_programs(containers),
@@ -143,13 +144,10 @@ fn sets_token(container: &EcsContainer) -> bool {
 fn read_registrar(container: &EcsContainer, registrar: Registrar) -> RegistrarContainer {
     let value = |name: &str| variable(container, name).map(str::to_owned);
     let is_secret = |secret: &Secret| [CONFIG_VARIABLE, REGION_VARIABLE].contains(&secret.name());
-    RegistrarContainer {
-        name: container.name().unwrap_or_default().to_owned(),
-        registrar,
-        config_json: value(CONFIG_VARIABLE),
-        region: value(REGION_VARIABLE),
-        reads_more: !container.environment_files().is_empty() || container.secrets().iter().any(is_secret),
-    }
+    let mut read = RegistrarContainer::new(container.name().unwrap_or_default(), registrar, value(CONFIG_VARIABLE));
+    read.region = value(REGION_VARIABLE);
+    read.reads_more = !container.environment_files().is_empty() || container.secrets().iter().any(is_secret);
+    read
 }
 
 fn read_container(container: &EcsContainer) -> Option<ContainerDefinition> {

@@ -7,17 +7,16 @@ use mesh::{
     arn::{ClusterArn, TaskArn},
     catalog::{AgentStatus, ClientAgent, DrainReason, HealthCheck, LeftoverNode, Member, ServiceInstance},
     consul_ecs::names::DATAPLANE,
+    member::MemberTask,
     permissions::OPERATOR,
     plan::{Action, Planned},
     repair::Difference,
     settings::Mode,
-    task::MemberTask,
     time::elapsed,
 };
 use observe::{Deadline, concurrently};
-use report::{DrainedTask, Event, Healing, LogAction, LogLine, TaskEntries};
+use report::{DrainedTask, Event, Healing, LogAction, LogLine, LogOutcome, TaskEntries};
 use telemetry::Counted;
-use tracing::{info, warn};
 
 use super::{Applier, Group};
 use crate::{
@@ -65,7 +64,7 @@ impl Applier {
             let name = &agent.member.name;
             let result = match planned.action {
                 Action::ForceLeave(_) => {
-                    deadline.run(self.force_leave_failed(&agent)).await.map_err(ControllerError::shared)
+                    deadline.run(self.force_leave_failed(&agent, &planned)).await.map_err(ControllerError::shared)
                 }
                 _ if self.is_fresh(&planned, source) => {
                     Err(ControllerError::shared(ControllerError::AgentStillAlive(name.clone())))
@@ -79,22 +78,27 @@ impl Applier {
 
     /// Force-leaves an agent, if it is still failed and no service was added to its node since it was read: a new task
     /// may have the same address, and so the same node name. Consul's refusal is no failure, because the permission is optional.
-    async fn force_leave_failed(&self, agent: &ClientAgent) -> Result<Effect, ConsulError> {
+    async fn force_leave_failed(&self, agent: &ClientAgent, planned: &Planned) -> Result<Effect, ConsulError> {
         let (consul, name) = (&self.context.observer.consul, &agent.member.name);
         let (members, node) = futures::try_join!(consul.members(&agent.tenancy), consul.node(name, &agent.tenancy))?;
         let has_failed = |member: &Member| member.name == *name && member.status == AgentStatus::Failed;
         if !members.iter().any(has_failed) || node.is_some_and(|node| !agent.node.is_superset_of(&node)) {
             return Ok(Effect::Unchanged);
         }
+        let line = |outcome: LogOutcome| LogLine {
+            task_id: planned.tasks.first().map(|task| task.id().to_string()),
+            cluster_arn: Some(planned.cluster.to_string()),
+            node: Some(name.clone()),
+            ..LogLine::of(LogAction::ForceLeave, outcome)
+        };
         match self.writes.consul.force_leave(name, &agent.tenancy).await {
             Err(ConsulError::PermissionDenied { .. }) => {
-                let reason = add_to_policy();
-                warn!(action = "force_leave", outcome = "refused", node = name, reason);
+                LogLine { reason: Some(add_to_policy()), ..line(LogOutcome::Refused) }.warn();
                 return Ok(Effect::Refused);
             }
             left => left?,
         }
-        info!(action = "force_leave", outcome = self.context.scope.mode.done(), node = name);
+        line(self.context.scope.mode.into()).info();
         Ok(Effect::Done)
     }
 
@@ -130,7 +134,8 @@ impl Applier {
             return Ok(Effect::Unchanged);
         }
         self.writes.consul.deregister_node(name, &node.tenancy).await?;
-        info!(action = "deregister_node", outcome = self.context.scope.mode.done(), cluster_arn = name);
+        let cluster_arn = Some(name.to_owned());
+        LogLine { cluster_arn, ..LogLine::of(LogAction::DeregisterNode, self.context.scope.mode) }.info();
         Ok(Effect::Done)
     }
 }

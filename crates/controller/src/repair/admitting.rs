@@ -21,7 +21,7 @@ use super::{
     Repairs,
     found::{Found, RepairReport},
 };
-use crate::sweep::describe;
+use crate::action::describe;
 
 /// How many IAM roles are read at once.
 const CONCURRENT_ROLES: usize = 4;

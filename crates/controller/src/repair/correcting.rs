@@ -7,9 +7,9 @@ use mesh::{
     arn::ClusterArn,
     catalog::HealthCheck,
     guard::corrections::{Corrections, HeldBack},
+    member::MemberTask,
     repair::Catalog,
     scope::Scope,
-    task::MemberTask,
     tenancy::Tenancy,
 };
 use observe::{Deadline, OutOfTime, Problem, Survey, concurrently};
@@ -22,9 +22,9 @@ use super::{
     still_running,
 };
 use crate::{
+    action::describe,
     announcement::{HealingKind, containers_of},
     outcome::{PlanSource, tasks_done},
-    sweep::describe,
 };
 
 /// The checks at the first look: those that may be corrected, each with its `ModifyIndex`.

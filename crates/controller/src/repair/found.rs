@@ -9,10 +9,10 @@ use mesh::{
     broken::{Broken, LoginTokens},
     catalog::{DrainReason, HealthCheck},
     consul_ecs::Registration,
+    member::MemberTask,
     plan::{Action, Observed, Planned},
     repair::{Catalog, Difference, NotRepaired, Statuses},
     scope::Scope,
-    task::MemberTask,
 };
 use observe::{Problem, Survey};
 use report::{ClusterReport, Healing, Skipped};
@@ -65,7 +65,7 @@ pub(super) fn correction(running: &MemberTask, checks: &[HealthCheck]) -> Option
 }
 
 fn for_task(running: &MemberTask, action: Action) -> Planned {
-    Planned { action, tasks: vec![running.task.arn.clone()] }
+    Planned { action, cluster: running.cluster.clone(), tasks: vec![running.task.arn.clone()] }
 }
 
 /// Compares tasks with the catalog, at `now`. Reports those that are left as they are.

@@ -21,9 +21,9 @@ use mesh::{
     arn::{ClusterArn, TaskArn},
     existence::{Answers, Existence},
     guard::corrections::Corrections,
+    member::MemberTask,
     repair::{Catalog, NotRepaired, opts_out},
     settings::RepairMode,
-    task::MemberTask,
 };
 use observe::{Deadline, Problem, Survey, SweepOrder, concurrently};
 use report::Healing;
@@ -140,7 +140,7 @@ impl Repairs {
         let mut current = Vec::new();
         for running in tasks {
             match definitions.get(&running.definition.arn).cloned() {
-                Some(definition) => current.push(MemberTask { definition, ..running }),
+                Some(definition) => current.push(running.with_definition(definition)),
                 None => report.leave(&running, &NotRepaired::DefinitionUnread),
             }
         }

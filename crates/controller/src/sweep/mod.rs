@@ -27,7 +27,6 @@ use tokio::time::Instant;
 use tracing::info;
 
 use self::summary::Swept;
-pub(crate) use self::summary::describe;
 use crate::{
     announcement::count,
     apply::Applier,
@@ -92,22 +91,22 @@ impl Sweep {
                     let node = cluster.to_string();
                     repairs.of(&cluster).planned.push(PlannedAction::CreateNode { node });
                 }
-                swept.plan(outcomes, &waiting_tokens(&survey.observed, self.plan_settings(&survey, order)), &survey);
-                swept.repair(repairs, &survey);
+                swept.plan(outcomes, &waiting_tokens(&survey.observed, self.plan_settings(&survey, order)));
+                swept.repair(repairs);
                 swept.end(survey, divided);
                 break;
             }
             let source = PlanSource::Survey(&survey.observed.secrets);
             let outcomes = self.applier.apply(std::mem::take(&mut divided.allowed), source, deadline).await;
             let (conflicts, finished): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Outcome::is_conflict);
-            swept.add(finished, &survey);
+            swept.add(finished);
             if conflicts.is_empty() || attempt == MAX_ATTEMPTS {
-                swept.add(conflicts, &survey);
+                swept.add(conflicts);
                 // Before the repairs, which wait.
                 let asked = self.ask_for_second_look(order, &survey, &divided.waiting, deadline).await;
                 survey.problems.extend(asked.err().map(|error| Problem::new(None, error)));
                 if order.waited.is_none() {
-                    swept.repair(self.repair(&survey, order, deadline).await, &survey);
+                    swept.repair(self.repair(&survey, order, deadline).await);
                 }
                 swept.end(survey, divided);
                 break;

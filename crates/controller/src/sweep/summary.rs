@@ -9,21 +9,19 @@ use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     cluster_selection::ClusterSelection,
-    guard::{Divided, Wait, concerns},
-    mark::HolderMark,
-    names::ServiceName,
+    guard::{Divided, Wait},
     plan::{Action, Planned, WaitingToken},
     scope::Scope,
     time::elapsed,
-    token::TokenHolder,
 };
 use observe::{Reach, Reading, Survey, SweepOrder};
 use report::{
-    Blocked, CheckStatus, ClusterReport, ClusterStatus, ErrorLabel, PlannedAction, Problem as ProblemReport, Skipped,
-    SweepOutcome, SweepReport, Waiting,
+    Blocked, ClusterReport, ClusterStatus, ErrorLabel, PlannedAction, Problem as ProblemReport, Skipped, SweepOutcome,
+    SweepReport, Waiting,
 };
 
 use crate::{
+    action::{Described, describe, described},
     apply::add_to_policy,
     bootstrap::{BootstrapFailure, BootstrapReport, NotCreated},
     outcome::{Effect, Outcome},
@@ -46,16 +44,16 @@ fn event_lag(interval: Duration) -> Duration {
 pub(super) struct Swept {
     set_up: Vec<BootstrapFailure>,
     not_set_up: Vec<(Reach, ProblemReport)>,
-    outcomes: Vec<(Option<ClusterArn>, Outcome)>,
+    outcomes: Vec<Outcome>,
     last: Option<(Survey, Divided)>,
-    planned: Vec<(Option<ClusterArn>, PlannedAction)>,
-    waiting: Vec<(Option<ClusterArn>, Waiting)>,
+    planned: Vec<(ClusterArn, PlannedAction)>,
+    waiting: Vec<(ClusterArn, Waiting)>,
     repairs: RepairReport,
 }
 
 impl Swept {
-    pub(super) fn repair(&mut self, mut repairs: RepairReport, survey: &Survey) {
-        self.add(std::mem::take(&mut repairs.outcomes), survey);
+    pub(super) fn repair(&mut self, mut repairs: RepairReport) {
+        self.outcomes.append(&mut repairs.outcomes);
         self.repairs = repairs;
     }
 
@@ -70,21 +68,18 @@ impl Swept {
         self.not_set_up.extend(missing);
     }
 
-    pub(super) fn add(&mut self, outcomes: Vec<Outcome>, survey: &Survey) {
-        let owners = Owners::new(survey);
-        let owned = outcomes.into_iter().map(|outcome| (owners.owner(&outcome.planned), outcome));
-        self.outcomes.extend(owned);
+    pub(super) fn add(&mut self, outcomes: Vec<Outcome>) {
+        self.outcomes.extend(outcomes);
     }
 
     /// The plan of a dry run: what the actions would do, and what waits for a time.
-    pub(super) fn plan(&mut self, outcomes: Vec<Outcome>, waiting: &[WaitingToken], survey: &Survey) {
-        let owners = Owners::new(survey);
+    pub(super) fn plan(&mut self, outcomes: Vec<Outcome>, waiting: &[WaitingToken]) {
         let (writes, others): (Vec<_>, Vec<_>) =
             outcomes.into_iter().partition(|outcome| matches!(outcome.result, Ok(Effect::Done)));
-        let write = |outcome: &Outcome| Some((owners.owner(&outcome.planned), describe(&outcome.planned)?));
-        self.planned = writes.iter().filter_map(write).collect();
-        self.waiting = waiting.iter().map(|it| (owners.of_holder(&it.holder), waiting_token(it))).collect();
-        self.add(others, survey);
+        let writes = writes.iter().map(|outcome| &outcome.planned);
+        self.planned = writes.filter_map(|it| Some((it.cluster.clone(), describe(it)?))).collect();
+        self.waiting = waiting.iter().map(|it| (it.cluster.clone(), waiting_token(it))).collect();
+        self.add(others);
     }
 
     /// The last survey, and what is left of its plan.
@@ -92,21 +87,10 @@ impl Swept {
         self.last = Some((survey, left));
     }
 
-    /// How many objects the sweep had to change because events had missed them. Deleting the tokens of idle services is the
-    /// work of sweeps.
+    /// How many objects the sweep had to change because events had missed them.
     pub(super) fn drift(&self) -> usize {
-        let drift = |outcome: &Outcome| match &outcome.planned.action {
-            Action::Provision(_)
-            | Action::MarkCritical(..)
-            | Action::Repair(_)
-            | Action::DeleteLoginToken(_)
-            | Action::Deregister(_)
-            | Action::ForceLeave(_) => 1,
-            Action::CorrectHealth(checks) => checks.len(),
-            _ => 0,
-        };
-        let done = self.outcomes.iter().filter(|(_, outcome)| matches!(outcome.result, Ok(Effect::Done)));
-        done.map(|(_, outcome)| drift(outcome)).sum()
+        let done = self.outcomes.iter().filter(|outcome| matches!(outcome.result, Ok(Effect::Done)));
+        done.map(|outcome| described(&outcome.planned).drift).sum()
     }
 
     /// Whether the sweep has read every cluster of the deployment.
@@ -126,20 +110,19 @@ impl Swept {
             let is_of_event = matches!(outcome.planned.action, Action::DeleteLoginToken(_) | Action::Deregister(_));
             is_of_event && matches!(outcome.result, Ok(Effect::Done))
         };
-        let removed = self.outcomes.iter().map(|(_, outcome)| outcome).filter(is_removed);
+        let removed = self.outcomes.iter().filter(is_removed);
         removed.flat_map(|outcome| &outcome.planned.tasks).filter(is_late).collect::<BTreeSet<_>>().len()
     }
 
     pub(super) fn report(self, order: &SweepOrder, scope: &Scope) -> SweepReport {
         let Self { set_up, not_set_up, outcomes, last, planned, waiting: waiting_tokens, mut repairs } = self;
         let (survey, Divided { waiting, held_back, drains, alarms, .. }) = last.unwrap_or_default();
-        let owners = Owners::new(&survey);
         let mut clusters = Vec::new();
         for reading in &survey.readings {
             let mut report = found(reading, &survey);
             let belongs = |cluster: &ClusterArn| *cluster == reading.cluster;
-            let is_its = |cluster: &Option<ClusterArn>| cluster.as_ref() == Some(&reading.cluster);
-            for (_, outcome) in outcomes.iter().filter(|(cluster, _)| is_its(cluster)) {
+            let is_its = |planned: &Planned| belongs(&planned.cluster);
+            for outcome in outcomes.iter().filter(|outcome| is_its(&outcome.planned)) {
                 count(outcome, &mut report);
             }
             let of_deletions =
@@ -147,14 +130,14 @@ impl Swept {
             let of_corrections = repairs.alarms.iter().filter(|(cluster, _)| belongs(cluster));
             let reasons: Vec<String> = of_deletions.chain(of_corrections.map(|(_, reason)| reason.clone())).collect();
             report.guard = (!reasons.is_empty()).then(|| reasons.join("; "));
-            report.planned = of_cluster(&planned, is_its);
-            report.waiting = of_cluster(&waiting_tokens, is_its);
-            let waiting = waiting.iter().filter(|(planned, _)| is_its(&owners.owner(planned)));
+            report.planned = of_cluster(&planned, belongs);
+            report.waiting = of_cluster(&waiting_tokens, belongs);
+            let waiting = waiting.iter().filter(|(planned, _)| is_its(planned));
             report.waiting.extend(waiting.filter_map(|(planned, wait)| awaiting(planned, *wait)));
-            let held_back = held_back.iter().filter(|planned| is_its(&owners.owner(planned)));
+            let held_back = held_back.iter().filter(|planned| is_its(planned));
             let held_back = held_back.filter_map(describe);
             report.blocked.extend(held_back.map(|action| Blocked { action, reason: HELD_BACK.to_owned() }));
-            let drains = drains.iter().filter(|(planned, _)| is_its(&owners.owner(planned)));
+            let drains = drains.iter().filter(|(planned, _)| is_its(planned));
             let drains = drains.filter_map(|(planned, why)| Some((describe(planned)?, why.to_string())));
             report.blocked.extend(drains.map(|(action, reason)| Blocked { action, reason }));
             if let Some(of_repairs) = repairs.clusters.remove(&reading.cluster) {
@@ -186,7 +169,7 @@ impl Swept {
 fn problems(
     read: impl Iterator<Item = (Reach, ProblemReport)>,
     set_up: &[BootstrapFailure],
-    outcomes: &[(Option<ClusterArn>, Outcome)],
+    outcomes: &[Outcome],
     order: &SweepOrder,
     all: &ClusterSelection,
 ) -> (Vec<ProblemReport>, Vec<ProblemReport>) {
@@ -195,11 +178,11 @@ fn problems(
         (Reach::Everything, ProblemReport { cluster_arn, owner: None, label, reason })
     };
     let set_up = set_up.iter().map(|failure| everything(None, ErrorLabel::Bootstrap, failure.error.to_string()));
-    let done = outcomes.iter().filter_map(|(cluster, outcome)| {
+    let done = outcomes.iter().filter_map(|outcome| {
         let error = outcome.result.as_ref().err()?;
         let task = || outcome.planned.tasks.first().map(|task| format!("task {}", task.id()));
         let owner = outcome.planned.action.holder().map(ToString::to_string).or_else(task);
-        Some((error.reach(), ProblemReport { owner, ..error.problem(cluster.as_ref()) }))
+        Some((error.reach(), ProblemReport { owner, ..error.problem(Some(&outcome.planned.cluster)) }))
     });
     let unknown = order.clusters.iter().filter(|cluster| !all.contains(cluster)).map(|cluster| {
         let reason = format!("cluster {cluster} is not in ECS_CLUSTER_ARNS, so it is not swept");
@@ -243,87 +226,22 @@ fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
     }
 }
 
-fn of_cluster<C, T: Clone>(all: &[(C, T)], is_its: impl Fn(&C) -> bool) -> Vec<T> {
+fn of_cluster<T: Clone>(all: &[(ClusterArn, T)], is_its: impl Fn(&ClusterArn) -> bool) -> Vec<T> {
     all.iter().filter(|(cluster, _)| is_its(cluster)).map(|(_, value)| value.clone()).collect()
 }
 
 fn count(outcome: &Outcome, report: &mut ClusterReport) {
-    let kind = match (&outcome.planned.action, &outcome.result) {
-        (_, Ok(Effect::Refused)) => {
-            let refused = describe(&outcome.planned);
-            report.blocked.extend(refused.map(|action| Blocked { action, reason: add_to_policy() }));
-            return;
+    let Described { action, counter, .. } = described(&outcome.planned);
+    match &outcome.result {
+        Ok(Effect::Refused) => {
+            report.blocked.extend(action.map(|action| Blocked { action, reason: add_to_policy() }));
         }
-        (_, Ok(Effect::Unchanged)) | (Action::Repair(_) | Action::CorrectHealth(_), Err(_)) => return,
-        (_, Err(_)) => {
-            report.left += 1;
-            return;
-        }
-        (Action::MarkCritical(..), _) => {
-            report.drained += 1;
-            return;
-        }
-        (Action::Repair(_), _) => {
-            report.repaired += 1;
-            return;
-        }
-        (Action::CorrectHealth(checks), _) => {
-            report.corrected += checks.len();
-            return;
-        }
-        (Action::Provision(_) | Action::ShowOrphan(..), _) => {
-            *report.created.entry("tokens".into()).or_default() += 1;
-            return;
-        }
-        (Action::DeleteLoginToken(_), _) => "loginTokens",
-        (Action::Deregister(_), _) => "services",
-        (Action::ForceLeave(_), _) => "clientAgents",
-        (Action::DeregisterNode(_), _) => "nodes",
-        (Action::Hide(..), _) => {
-            report.hidden += 1;
-            return;
-        }
-        (Action::Revoke(..) | Action::DeleteOrphan(..), _) => "serviceTokens",
-        (Action::AwaitAgent(_) | Action::CheckIdleness(_) | Action::EndDrain(_), _) => return,
-    };
-    *report.deleted.entry(kind.into()).or_default() += 1;
-}
-
-/// Finds the cluster that an action concerns.
-struct Owners<'a> {
-    clusters: Vec<&'a ClusterArn>,
-    /// The marks of the tokens that a controller created, by service.
-    marks: BTreeMap<Option<&'a ServiceName>, Vec<&'a HolderMark>>,
-}
-
-impl<'a> Owners<'a> {
-    fn new(survey: &'a Survey) -> Self {
-        let clusters = survey.readings.iter().map(|reading| &reading.cluster).collect();
-        let mut marks: BTreeMap<_, Vec<&HolderMark>> = BTreeMap::new();
-        for mark in survey.observed.tokens.iter().filter_map(|token| token.mark()) {
-            marks.entry(mark.service.as_ref()).or_default().push(mark);
-        }
-        Self { clusters, marks }
-    }
-
-    /// The cluster that an action concerns. A revocation concerns the cluster that the token was created for.
-    fn owner(&self, planned: &Planned) -> Option<ClusterArn> {
-        let mut candidates = self.clusters.iter();
-        let found = match &planned.action {
-            Action::Hide(holder, _) | Action::Revoke(holder, _) => return self.of_holder(holder),
-            action => candidates
-                .find(|cluster| concerns(action, cluster) || planned.tasks.iter().any(|task| task.is_in(cluster))),
-        };
-        found.or_else(|| self.clusters.first()).map(|cluster| (*cluster).clone())
-    }
-
-    /// The cluster that a holder's token was created for.
-    fn of_holder(&self, holder: &TokenHolder) -> Option<ClusterArn> {
-        let name = holder.service().map(|service| &service.name);
-        let marks = self.marks.get(&name).into_iter().flatten().filter(|mark| mark.is_in(holder.tenancy()));
-        let named: Vec<&str> = marks.map(|mark| mark.cluster.as_str()).collect();
-        let found = self.clusters.iter().find(|cluster| named.iter().any(|name| cluster.is_named_by(name)));
-        found.or_else(|| self.clusters.first()).map(|cluster| (*cluster).clone())
+        Ok(Effect::Unchanged) => {}
+        Ok(Effect::Done) => counter.into_iter().for_each(|it| it.done(report)),
+        Err(_) => match counter {
+            Some(counter) => counter.failed(report),
+            None => report.left += 1,
+        },
     }
 }
 
@@ -345,47 +263,6 @@ fn awaiting(planned: &Planned, wait: Wait) -> Option<Waiting> {
         Wait::SecondLook => "a second look at the task in ECS",
     };
     Some(Waiting { action: describe(planned)?, until: None, waits_for: Some(waits_for.to_owned()) })
-}
-
-/// The action in the report; `None` for one that only events plan, and that writes nothing.
-pub(crate) fn describe(planned: &Planned) -> Option<PlannedAction> {
-    let task_id = || planned.tasks.first().map(|task| task.id().to_string()).unwrap_or_default();
-    Some(match &planned.action {
-        Action::Provision(holder) => PlannedAction::Provision { holder: holder.to_string() },
-        Action::MarkCritical(instance, reason) => {
-            PlannedAction::MarkCritical { service_id: instance.id.clone(), reason: reason.as_str().to_owned() }
-        }
-        Action::EndDrain(check) => PlannedAction::EndDrain { service_id: check.service_id.clone() },
-        Action::Repair(difference) => PlannedAction::Repair {
-            task_id: task_id(),
-            instances: difference.instances.iter().map(|it| it.id.clone()).collect(),
-            checks: difference.checks.iter().map(|check| check.id.clone()).collect(),
-        },
-        Action::CorrectHealth(checks) => {
-            let checks = checks.iter();
-            let checks = checks
-                .map(|check| CheckStatus { check_id: check.id.clone(), status: check.status.as_str().to_owned() });
-            PlannedAction::CorrectHealth { task_id: task_id(), checks: checks.collect() }
-        }
-        Action::DeleteLoginToken(token) => PlannedAction::DeleteLoginToken {
-            accessor_id: token.accessor.to_string(),
-            task_id: token.login().map(|login| login.task.to_string()),
-        },
-        Action::Deregister(instance) => {
-            PlannedAction::Deregister { service_id: instance.id.clone(), task_id: instance.task.to_string() }
-        }
-        Action::ForceLeave(agent) => PlannedAction::ForceLeave { node: agent.member.name.clone() },
-        Action::DeregisterNode(node) => PlannedAction::DeregisterNode { node: node.cluster.to_string() },
-        Action::AwaitAgent(_) | Action::CheckIdleness(_) => return None,
-        Action::Hide(holder, _) => PlannedAction::HideToken { holder: holder.to_string(), accessor_id: None },
-        Action::Revoke(holder, _) => PlannedAction::Revoke { holder: holder.to_string(), accessor_id: None },
-        Action::DeleteOrphan(holder, token, _) => {
-            PlannedAction::DeleteOrphan { holder: holder.to_string(), accessor_id: token.accessor.to_string() }
-        }
-        Action::ShowOrphan(holder, token) => {
-            PlannedAction::ShowOrphan { holder: holder.to_string(), accessor_id: token.accessor.to_string() }
-        }
-    })
 }
 
 #[cfg(test)]

@@ -13,11 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use mesh::{
-    catalog::MAINTENANCE,
-    mark::HolderMark,
-    names::ServiceName,
-    task::{MemberTask, TaskPhase},
-    time::elapsed,
+    catalog::MAINTENANCE, mark::HolderMark, member::MemberTask, names::ServiceName, task::TaskPhase, time::elapsed,
 };
 use observe::{CatalogReading, History, InspectedCluster, Inspection};
 use report::{ClusterStatus, LogAction, LogLine, LogOutcome, SweepReport, service_of_holder};

@@ -1,7 +1,7 @@
 //! Commands that a person can paste.
 
-use aws::installation::DeployedStack;
 use mesh::permissions::Permission;
+use observe::DeployedStack;
 
 /// Commands for one stack, in the region and with the profile of the person who asks.
 #[derive(Debug, Clone)]

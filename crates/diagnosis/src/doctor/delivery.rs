@@ -2,21 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use aws::{
-    ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, parse_api_call, parse_task_change},
-    installation::Mapping,
-    queue::FailedMessage,
-};
 use mesh::{
     arn::TaskId,
     names::InvalidField,
     task::{TaskChange, TaskPhase},
 };
+use observe::{
+    API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, Letters, QueueReading, Read, parse_api_call, parse_task_change,
+};
 use report::{AuditOrder, AuditScope, Envelope, IdleCheckOrder};
 use serde::Deserialize;
 
 use super::{
-    Check, Read,
+    Check,
     commands::{Commands, word},
     functions::Subject,
     stacks::parameter,
@@ -42,19 +40,8 @@ const BATCH: usize = 10;
 /// The default of `MaximumConcurrency`.
 const CONCURRENCY: usize = 10;
 
-/// What was read of the queue and of what takes its messages.
-#[derive(Debug, Clone)]
-pub(super) struct Queue {
-    /// About how many messages wait.
-    pub(super) waiting: usize,
-    /// What takes them.
-    pub(super) mapping: Mapping,
-    /// How many invocations of the function may run at once, if that is limited.
-    pub(super) concurrency: Option<usize>,
-}
-
 /// Whether the messages of the queue are taken.
-pub(super) fn check_queue(queue: &Read<Queue>, subject: &Subject<'_>) -> Check {
+pub(super) fn check_queue(queue: &Read<QueueReading>, subject: &Subject<'_>) -> Check {
     let Ok(queue) = queue else { return Check::unread(QUEUE, queue) };
     let waiting = match queue.waiting {
         0 => "no messages are waiting".to_owned(),
@@ -100,23 +87,13 @@ const UNDELIVERED: &str = "undelivered-events";
 /// How many messages are described.
 const SHOWN: usize = 3;
 
-/// What was read of a dead-letter queue.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Letters {
-    /// About how many messages are in it.
-    pub(super) count: usize,
-    pub(super) some: Vec<FailedMessage>,
-}
-
-impl Letters {
-    /// What the first ones are about.
-    fn about(&self) -> String {
-        let about: BTreeSet<String> =
-            self.some.iter().take(SHOWN).map(|message| summarize_message(&message.body)).collect();
-        let noun = if self.count == 1 { "message" } else { "messages" };
-        let more = if self.count > about.len() { "; …" } else { "" };
-        format!("about {} {noun}: {}{more}", self.count, about.into_iter().collect::<Vec<_>>().join("; "))
-    }
+/// What the first ones are about.
+fn about(letters: &Letters) -> String {
+    let some = letters.some.iter().take(SHOWN);
+    let about: BTreeSet<String> = some.map(|message| summarize_message(&message.body)).collect();
+    let noun = if letters.count == 1 { "message" } else { "messages" };
+    let more = if letters.count > about.len() { "; …" } else { "" };
+    format!("about {} {noun}: {}{more}", letters.count, about.into_iter().collect::<Vec<_>>().join("; "))
 }
 
 /// Whether messages have failed.
@@ -128,7 +105,7 @@ pub(super) fn failed(letters: &Read<Letters>, subject: &Subject<'_>) -> Check {
             let tasks: BTreeSet<TaskId> = letters.some.iter().filter_map(|message| task_of(&message.body)).collect();
             let why = tasks.iter().take(SHOWN).map(|task| subject.commands.ecs_mesh(&format!("why {task}")));
             let redrive = subject.commands.ecs_mesh("redrive");
-            Check::failed(FAILED, letters.about()).with_commands(why.chain([redrive]))
+            Check::failed(FAILED, about(letters)).with_commands(why.chain([redrive]))
         }
     }
 }
@@ -148,7 +125,7 @@ pub(super) fn undelivered(letters: &Read<Letters>, subject: &Subject<'_>) -> Che
             let queue = subject.id("TaskEventsQueue");
             let policy = format!("sqs get-queue-attributes --queue-url {} --attribute-names Policy", word(queue));
             let (policy, sweep) = (commands.aws(&policy), commands.ecs_mesh("sweep"));
-            let seen = letters.about() + &because;
+            let seen = about(letters) + &because;
             if has_audits(letters, subject) {
                 let seen = seen + ". Do not purge the queue: it may hold events for audit, which no sweep replaces";
                 return Check::failed(UNDELIVERED, seen).with_commands([policy, sweep]);

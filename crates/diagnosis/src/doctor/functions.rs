@@ -3,14 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use aws::installation::{DeployedStack, Invoked, Resources};
 use mesh::{
     permissions::{Permission, required, required_to_observe},
     settings::Mode,
 };
-use report::{CheckReport, ErrorLabel, Problem, ReconcileOrder};
+use observe::{DeployedStack, Invoked, Resources};
+use report::{CheckReport, ErrorLabel, Problem};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::{
     Check,
@@ -39,7 +38,7 @@ pub(super) struct Subject<'a> {
 impl Subject<'_> {
     /// The physical ID of a resource; its name in the template if the stack does not have it.
     pub(super) fn id<'a>(&'a self, name: &'a str) -> &'a str {
-        self.resources.get(name).map_or(name, |resource| resource.id.as_str())
+        observe::id(self.resources, name)
     }
 
     /// The rules of the documented policy, as one word of a shell.
@@ -299,19 +298,15 @@ pub(super) enum NoAnswer {
     Unasked(String),
 }
 
-/// The payload that asks for it.
-pub(super) fn question() -> Value {
-    json!(ReconcileOrder::Check)
-}
-
 /// The answer of the function.
 ///
 /// # Errors
 /// The function does not start, or its answer cannot be read.
-pub(super) fn read_answer(invoked: Invoked) -> Result<CheckReport, NoAnswer> {
+pub(super) fn read_answer(invoked: Result<&Invoked, &String>) -> Result<CheckReport, NoAnswer> {
     match invoked {
-        Invoked::Answer(value) => CheckReport::deserialize(value)
+        Ok(Invoked::Answer(value)) => CheckReport::deserialize(value)
             .map_err(|error| NoAnswer::Unasked(format!("the answer of reconcile cannot be read: {error}"))),
-        Invoked::Error(message) => Err(NoAnswer::Failed(format!("reconcile failed: {message}"))),
+        Ok(Invoked::Error(message)) => Err(NoAnswer::Failed(format!("reconcile failed: {message}"))),
+        Err(why) => Err(NoAnswer::Unasked(why.clone())),
     }
 }

@@ -1,13 +1,12 @@
 //! The checks of the stack, and of what else manages its clusters: other stacks, and controllers of consul-ecs.
 
-use aws::installation::DeployedStack;
 use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, names::InvalidField, settings::Mode};
-use observe::{Inspection, OtherController, RunsAs};
+use observe::{DeployedStack, Inspection, OtherController, Read, RunsAs};
 
 use crate::unread::problems;
 
 use super::{
-    Check, CheckOutcome, Read,
+    Check, CheckOutcome,
     commands::{Commands, word},
 };
 
@@ -23,8 +22,16 @@ pub(super) fn mode(stack: &DeployedStack) -> Mode {
     parameter(stack, "Mode").parse().unwrap_or_default()
 }
 
+/// The topic of a stack's alarms, if it has one.
+pub fn alarm_topic(stack: &DeployedStack) -> Option<&str> {
+    Some(parameter(stack, "AlarmTopicArn")).filter(|topic| !topic.is_empty())
+}
+
 /// The clusters that a stack manages; `prefix` is the start of their ARNs.
-pub(super) fn clusters(stack: &DeployedStack, prefix: &str) -> Result<ClusterSelection, InvalidField> {
+///
+/// # Errors
+/// The parameter `EcsClusterArns` is not valid.
+pub fn clusters(stack: &DeployedStack, prefix: &str) -> Result<ClusterSelection, InvalidField> {
     ClusterSelection::parse(parameter(stack, "EcsClusterArns"), Some(prefix))
 }
 

@@ -1,16 +1,15 @@
 //! The checks of what the installation depends on: the AWS account, and Consul from here, which is not where the functions run.
 
-use aws::installation::{Caller, TopicKey, Trail};
-use consul::{ConsulError, OwnToken};
 use mesh::{
     consul_ecs::{FIRST_CONSUL_WITH_LOGINS, Feature, NEWEST_CONSUL},
     permissions::Permission,
     release::Release,
 };
+use observe::{Caller, ConsulError, OwnToken, Read, TopicKey, Trail};
 use serde_json::Value;
 
 use super::{
-    Check, Read,
+    Check,
     commands::{self, Commands, word},
 };
 use crate::unread::of_consul;
@@ -31,7 +30,7 @@ const PUBLISHER: &str = "cloudwatch.amazonaws.com";
 const NEEDED: [&str; 2] = ["kms:Decrypt", "kms:GenerateDataKey"];
 
 /// Whether `CloudWatch` may publish to the topic; `None` if `AlarmTopicArn` is not set.
-pub(super) fn check_alarm_topic(topic: Option<(&str, Read<Option<TopicKey>>)>, commands: &Commands) -> Check {
+pub(super) fn check_alarm_topic(topic: Option<&(String, Read<Option<TopicKey>>)>, commands: &Commands) -> Check {
     let Some((topic, key)) = topic else {
         return Check::ok(ALARM_TOPIC, "AlarmTopicArn is not set, so the alarms send no notification");
     };
@@ -50,7 +49,7 @@ pub(super) fn check_alarm_topic(topic: Option<(&str, Read<Option<TopicKey>>)>, c
             Check::failed(ALARM_TOPIC, seen).with_commands([commands.aws(&set)])
         }
         Ok(Some(TopicKey { arn, policy: Some(policy) })) => {
-            let missing = missing(&policy);
+            let missing = missing(policy);
             if missing.is_empty() {
                 return Check::ok(ALARM_TOPIC, format!("CloudWatch may publish to {topic} with the key {arn}"));
             }
@@ -59,7 +58,7 @@ pub(super) fn check_alarm_topic(topic: Option<(&str, Read<Option<TopicKey>>)>, c
                  Add a statement",
                 missing.join(" and ")
             );
-            let key = word(&arn);
+            let key = word(arn);
             let read = format!("kms get-key-policy --key-id {key} --policy-name default --query Policy --output text");
             let write = format!("kms put-key-policy --key-id {key} --policy-name default --policy file://FILE");
             Check::failed(ALARM_TOPIC, seen).with_commands([commands.aws(&read), commands.aws(&write)])

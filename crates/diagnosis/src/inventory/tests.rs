@@ -4,7 +4,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use mesh::{
     definition::{ContainerDefinition, TaskDefinition},
-    task::{MemberTask, TaskPhase},
+    member::MemberTask,
+    task::TaskPhase,
 };
 use observe::{MemberService, Outside, ServiceState};
 
@@ -14,7 +15,7 @@ use crate::examples::{self, INIT, described, empty_cluster, healthy, now};
 fn definition(revision: &str, images: &[(&str, &str)], is_in_app_mesh: bool) -> Arc<TaskDefinition> {
     let mut definition = (*examples::definition()).clone();
     definition.arn = format!("arn:aws:ecs:us-east-1:123456789012:task-definition/{revision}").parse().unwrap();
-    definition.config_json = None;
+    definition.config = None;
     let container = |(name, image): &(&str, &str)| ContainerDefinition {
         name: (*name).to_owned(),
         image: Some((*image).to_owned()),
@@ -32,7 +33,7 @@ fn dataplane(revision: &str, release: &str) -> Arc<TaskDefinition> {
 }
 
 fn member(number: u8, definition: &Arc<TaskDefinition>, service: Option<&str>, phase: TaskPhase) -> MemberTask {
-    let mut member = MemberTask { definition: Arc::clone(definition), ..examples::task(number) };
+    let mut member = examples::task(number).with_definition(Arc::clone(definition));
     let task = described(&mut member);
     (task.definition, task.phase) = (Some(definition.arn.clone()), phase);
     task.placement.service = service.map(str::to_owned);

@@ -8,12 +8,7 @@ mod untraceable;
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use mesh::{
-    definition::MeshService,
-    task::{MemberTask, TaskPhase},
-    tenancy::TenancyName,
-    time::elapsed,
-};
+use mesh::{definition::MeshService, member::MemberTask, task::TaskPhase, tenancy::TenancyName, time::elapsed};
 use observe::{InspectedCluster, Inspection, MemberService};
 use serde::Serialize;
 

@@ -14,8 +14,9 @@ use mesh::{
     consul_ecs::{InstanceKind, Registration, names::DATAPLANE, service_behind},
     definition::MeshService,
     mark::HolderMark,
+    member::MemberTask,
     repair::{Catalog, NodeReading, NotRepaired, task_of},
-    task::{ContainerHealth, MemberTask, TaskContainer, TaskPhase},
+    task::{ContainerHealth, TaskContainer, TaskPhase},
     tenancy::Tenancy,
     time::elapsed,
 };

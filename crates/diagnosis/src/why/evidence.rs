@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use mesh::{
     arn::TaskId,
     consul_ecs::{Registrar, names},
-    task::{ContainerHealth, DescribedTask, MemberTask, TaskContainer, TaskEnd, TaskPhase},
+    member::MemberTask,
+    task::{ContainerHealth, DescribedTask, TaskContainer, TaskEnd, TaskPhase},
 };
 use observe::{History, InspectedCluster, Inspection, MemberService};
 use report::{LogAction, LogLine, LogOutcome};
@@ -35,6 +36,8 @@ pub(crate) struct TaskEvidence<'a> {
     pub(crate) tokens: Option<ClusterTokens<'a>>,
     /// How it has stopped, or why it is stopping.
     pub(crate) end: Option<TaskEnd>,
+    /// What `status` says of it, if it is meant to run.
+    pub(crate) verdict: Option<TaskVerdict>,
 }
 
 impl<'a> TaskEvidence<'a> {
@@ -54,15 +57,20 @@ impl<'a> TaskEvidence<'a> {
         let in_ecs = member.map(|member| &member.task).filter(has_ended);
         let in_ecs = in_ecs.map(|task| task.end.clone());
         let in_log = || background.history.lines.iter().filter(|line| line.is_of_task(id)).find_map(LogLine::end);
+        let on_node = cluster.and_then(|cluster| cluster.catalog.as_ref()).map(OnNode::new);
+        let tokens = cluster.zip(background.tokens.as_ref()).map(|(cluster, tokens)| tokens.of_cluster(cluster));
+        let active = member.filter(|member| member.task.phase == TaskPhase::Active);
+        let of_active = active.zip(cluster);
         Self {
+            verdict: of_active.map(|(it, cluster)| verdict(it, cluster, on_node.as_ref(), tokens.as_ref(), now)),
             id,
             now,
             background,
             clusters,
             cluster,
             member,
-            on_node: cluster.and_then(|cluster| cluster.catalog.as_ref()).map(OnNode::new),
-            tokens: cluster.zip(background.tokens.as_ref()).map(|(cluster, tokens)| tokens.of_cluster(cluster)),
+            on_node,
+            tokens,
             end: in_ecs.or_else(|| if member.is_none() { in_log() } else { None }),
         }
     }
@@ -118,11 +126,6 @@ impl<'a> TaskEvidence<'a> {
             Some(member) => on_node.is_registered(member),
             None => !on_node.instances_of(self.id).is_empty(),
         })
-    }
-
-    /// What `status` says of it, if it is meant to run.
-    pub(crate) fn verdict(&self) -> Option<TaskVerdict> {
-        Some(verdict(self.active()?, self.cluster?, self.on_node.as_ref(), self.tokens.as_ref(), self.now))
     }
 
     /// The container of the program that registers the task.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use mesh::{arn::TaskId, task::MemberTask, time::elapsed};
+use mesh::{arn::TaskId, member::MemberTask, time::elapsed};
 use observe::{InspectedCluster, Inspection};
 use report::{LogLine, LogOutcome};
 

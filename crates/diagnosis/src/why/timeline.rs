@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use mesh::{
     catalog::{CheckStatus, MAINTENANCE},
-    task::{ContainerEnd, DescribedTask, MemberTask, TaskContainer, TaskEnd},
+    member::MemberTask,
+    task::{ContainerEnd, DescribedTask, TaskContainer, TaskEnd},
 };
 use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
@@ -193,6 +194,8 @@ fn done(line: &LogLine) -> String {
     match action {
         A::TaskStopped => "received its stop event".to_owned(),
         A::Deregister => format!("deregistered {}", or_it(&line.service_id)),
+        A::DeregisterNode => "deregistered the node of its cluster".to_owned(),
+        A::ForceLeave => format!("removed its Consul client agent {}{because}", or_it(&line.node)),
         A::DeleteLoginToken => format!("deleted its login token{accessor}"),
         A::MarkCritical => format!("put {} into maintenance mode{because}", or_it(&instance(line))),
         A::CreateToken => format!("created the token{accessor} of the {holder}"),

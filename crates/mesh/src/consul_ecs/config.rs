@@ -1,6 +1,6 @@
 //! `CONSUL_ECS_CONFIG_JSON` as the controller reads it: in part for the identity of a task, and in full for its registration.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use serde::{
     Deserialize, Deserializer,
@@ -84,32 +84,54 @@ impl EcsConfig {
     }
 }
 
-impl FromStr for EcsConfig {
-    type Err = InvalidField;
+/// The value of `CONSUL_ECS_CONFIG_JSON` in a task definition, parsed once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configuration {
+    text: String,
+    named: Result<EcsConfig, InvalidField>,
+}
 
-    fn from_str(json: &str) -> Result<Self, InvalidField> {
-        serde_json::from_str(json)
-            .map_err(|_| InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "the JSON configuration of consul-ecs"))
+impl Configuration {
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The part that names the task's service or gateway, and its login.
+    ///
+    /// # Errors
+    /// It is not JSON, or has a field of another type.
+    pub fn named(&self) -> Result<&EcsConfig, &InvalidField> {
+        self.named.as_ref()
+    }
+}
+
+impl<T: Into<String>> From<T> for Configuration {
+    fn from(text: T) -> Self {
+        let text = text.into();
+        let named = serde_json::from_str(&text)
+            .map_err(|_| InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "the JSON configuration of consul-ecs"));
+        Self { text, named }
     }
 }
 
 /// A configuration that was read in full.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeshConfig {
     pub(super) instance: Instance,
     synced_containers: Vec<String>,
     login: Option<LoginConfig>,
+    size: usize,
 }
 
 /// What the configuration registers. A gateway takes precedence over a service.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Instance {
     Service(Box<ServiceInMesh>),
     Gateway(Box<Gateway>),
 }
 
 /// A service, its sidecar proxy, and whether traffic is redirected to the proxy.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ServiceInMesh {
     pub(super) service: Service,
     pub(super) proxy: ServiceProxy,
@@ -125,7 +147,7 @@ impl MeshConfig {
     /// panics before it registers. The error names the field's path and never shows its value, because a configuration may
     /// contain secrets.
     pub fn parse(json: &str, registrar: Registrar) -> Result<Self, InvalidField> {
-        let root = read(json, registrar)?;
+        let (root, size) = read(json, registrar)?;
         // Transparent proxy is on by default: <https://developer.hashicorp.com/consul/docs/reference/ecs>
         let is_transparent = Feature::TransparentProxy.is_in(registrar.generation().releases().since)
             && root.transparent_proxy.and_then(|transparent_proxy| transparent_proxy.enabled).unwrap_or(true);
@@ -139,6 +161,7 @@ impl MeshConfig {
         };
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         Ok(Self {
+            size,
             instance,
             synced_containers: root.health_sync_containers.unwrap_or_default(),
             login: root.consul_login.filter(|login| login.enabled == Some(true)).map(|login| LoginConfig {
@@ -147,6 +170,11 @@ impl MeshConfig {
                 hosts: root.consul_servers.and_then(|servers| servers.hosts),
             }),
         })
+    }
+
+    /// About how much memory it takes, in bytes.
+    pub fn approximate_size(&self) -> usize {
+        self.size
     }
 
     /// `healthSyncContainers`: the containers whose health status in ECS is synced into Consul.
@@ -185,7 +213,20 @@ impl MeshConfig {
     }
 }
 
-fn read(json: &str, registrar: Registrar) -> Result<Root, InvalidField> {
+/// About how much memory a JSON value takes, in bytes: a long list of numbers takes many times its text.
+fn approximate_size(json: &serde_json::Value) -> usize {
+    use serde_json::Value;
+    let content = match json {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(approximate_size).sum(),
+        Value::Object(entries) => entries.iter().map(|(key, value)| key.len() + approximate_size(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + content
+}
+
+/// A configuration, and about how much memory it takes.
+fn read(json: &str, registrar: Registrar) -> Result<(Root, usize), InvalidField> {
     let not_json = |_| InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "one JSON object, with each key once");
     let EachKeyOnce(json) = serde_json::from_str(json).map_err(not_json)?;
     let releases = registrar.generation().releases();
@@ -199,8 +240,10 @@ fn read(json: &str, registrar: Registrar) -> Result<Root, InvalidField> {
         };
         return Err(invalid(&problem.path, expected));
     }
-    serde_path_to_error::deserialize(json)
-        .map_err(|error| invalid(&error.path().to_string(), "a valid value, as in the reference of consul-ecs"))
+    let size = approximate_size(&json);
+    let root = serde_path_to_error::deserialize(json)
+        .map_err(|error| invalid(&error.path().to_string(), "a valid value, as in the reference of consul-ecs"))?;
+    Ok((root, size))
 }
 
 /// JSON whose objects have each key once. consul-ecs would merge the values of a repeated key, and `serde_json` keeps the last.

@@ -5,11 +5,17 @@
 //! Sources: <https://developer.hashicorp.com/consul/docs/ecs/architecture>,
 //! <https://registry.terraform.io/modules/hashicorp/consul-ecs/aws/latest>
 
+use std::sync::Arc;
+
 use super::{
+    config::MeshConfig,
     release::{ControllerKind, Feature, Generation},
     schema::{Tree, Value},
 };
-use crate::release::{Image, Release};
+use crate::{
+    names::InvalidField,
+    release::{Image, Release},
+};
 
 /// The names that HashiCorp's Terraform modules give the containers.
 pub mod names {
@@ -192,12 +198,43 @@ impl Registrar {
 pub struct RegistrarContainer {
     pub name: String,
     pub registrar: Registrar,
-    /// The value of its variable `CONSUL_ECS_CONFIG_JSON`.
-    pub config_json: Option<String>,
     /// The value of its variable `AWS_REGION`.
     pub region: Option<String>,
-    /// Whether a secret or a file may set either variable, so that the values are not known.
+    /// Whether a secret or a file may set its configuration or its region, so that the values are not known.
     pub reads_more: bool,
+    /// Its configuration, parsed once.
+    config: Option<(String, Result<Arc<MeshConfig>, InvalidField>)>,
+}
+
+impl RegistrarContainer {
+    /// A container; `config` is the value of its variable `CONSUL_ECS_CONFIG_JSON`.
+    pub fn new(name: impl Into<String>, registrar: Registrar, config: Option<String>) -> Self {
+        let parse = |text: String| {
+            let parsed = MeshConfig::parse(&text, registrar).map(Arc::new);
+            (text, parsed)
+        };
+        Self { name: name.into(), registrar, region: None, reads_more: false, config: config.map(parse) }
+    }
+
+    /// The same container with another configuration.
+    #[must_use]
+    pub fn with_config(self, config: Option<String>) -> Self {
+        let Self { region, reads_more, .. } = self;
+        Self { region, reads_more, ..Self::new(self.name, self.registrar, config) }
+    }
+
+    /// The text of its configuration.
+    pub fn config_json(&self) -> Option<&str> {
+        self.config.as_ref().map(|(text, _)| text.as_str())
+    }
+
+    /// Its configuration; `None` if it has none.
+    ///
+    /// # Errors
+    /// See [`MeshConfig::parse`].
+    pub fn config(&self) -> Option<Result<Arc<MeshConfig>, InvalidField>> {
+        self.config.as_ref().map(|(_, parsed)| parsed.clone())
+    }
 }
 
 /// The programs of consul-ecs in a task definition.

@@ -16,7 +16,7 @@ mod schema;
 mod tests;
 
 pub use self::{
-    config::{CONFIG_VARIABLE, EcsConfig, MeshConfig, NamedLogin, REGION_VARIABLE},
+    config::{CONFIG_VARIABLE, Configuration, EcsConfig, MeshConfig, NamedLogin, REGION_VARIABLE},
     container::{
         Container, Programs, Registrar, RegistrarContainer, Role, Subcommand, Words, configures_controller, names,
     },

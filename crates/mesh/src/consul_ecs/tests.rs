@@ -279,27 +279,31 @@ fn value_of_the_right_type_is_left_to_consul_ecs() {
     assert!(parse(&accepted).is_ok());
 }
 
+fn named(json: &str) -> Result<EcsConfig, InvalidField> {
+    Configuration::from(json).named().cloned().map_err(Clone::clone)
+}
+
 #[test]
 fn services_and_gateways_are_distinguished() {
-    let service: EcsConfig = r#"{"service":{"name":"web","port":80},"proxy":{}}"#.parse().unwrap();
+    let service = named(r#"{"service":{"name":"web","port":80},"proxy":{}}"#).unwrap();
     assert_eq!((service.name(), service.gateway_kind()), (Some("web"), None));
-    let gateway: EcsConfig = r#"{"gateway":{"kind":"mesh-gateway","name":"mgw"}}"#.parse().unwrap();
+    let gateway = named(r#"{"gateway":{"kind":"mesh-gateway","name":"mgw"}}"#).unwrap();
     assert_eq!((gateway.name(), gateway.gateway_kind()), (Some("mgw"), Some(GatewayKind::MeshGateway)));
 }
 
 #[test]
 fn null_is_treated_as_absent() {
     let nulls = r#"{"service":{"name":null},"gateway":null,"healthSyncContainers":null}"#;
-    let service: EcsConfig = nulls.parse().unwrap();
+    let service = named(nulls).unwrap();
     assert_eq!((service.name(), service.gateway_kind()), (None, None));
     let gateway = r#"{"service":null,"gateway":{"kind":"api-gateway","name":null},"healthSyncContainers":null}"#;
-    assert_eq!(gateway.parse::<EcsConfig>().unwrap().gateway_kind(), Some(GatewayKind::ApiGateway));
+    assert_eq!(named(gateway).unwrap().gateway_kind(), Some(GatewayKind::ApiGateway));
 }
 
 #[test]
 fn a_broken_configuration_names_the_variable() {
-    assert_eq!("{".parse::<EcsConfig>().unwrap_err().field(), CONFIG_VARIABLE);
-    assert!(r#"{"gateway":{"kind":"garden-gate"}}"#.parse::<EcsConfig>().is_err());
+    assert_eq!(named("{").unwrap_err().field(), CONFIG_VARIABLE);
+    assert!(named(r#"{"gateway":{"kind":"garden-gate"}}"#).is_err());
 }
 
 /// The objects of [`full_service`] and [`full_gateway`] with fields of consul-ecs, as JSON pointers.
@@ -399,4 +403,11 @@ fn repeated_key_is_refused() {
         let refused = MeshConfig::parse(json, Registrar::MeshInit).expect_err(json);
         assert!(refused.to_string().contains("each key once"), "{refused}");
     }
+}
+
+#[test]
+fn list_of_small_values_counts_with_all_of_them() {
+    let config = json!({ "service": { "port": 80 }, "proxy": { "config": { "list": vec![0; 10_000] } } });
+    let config = parse(&config).unwrap();
+    assert!(config.approximate_size() >= 10_000 * size_of::<Value>(), "{}", config.approximate_size());
 }

@@ -11,7 +11,7 @@ use crate::{
     lifecycle::{HeldToken, OrphanStep, Requirement, Step, Usage, next_step, orphan_step},
     mark::{self, HolderMark},
     names::ServiceName,
-    plan::{Action, Coverage, Observed},
+    plan::{Action, Coverage, Holders, Observed, Planned},
     secret::StoredSecret,
     settings::{PlanSettings, TokenMode},
     task::{MeshTask, TaskPhase},
@@ -38,14 +38,14 @@ pub fn is_awaited(unused_since: Option<Timestamp>, settings: PlanSettings<'_>) -
 }
 
 /// The actions for the services' tokens in Consul. Without a listing of every task, only holders in `required` are
-/// considered, and nothing is deleted.
-pub(crate) fn plan_tokens(
+/// considered, and nothing is deleted. Takes those out of `required` that get an orphan instead of a new token.
+pub(super) fn plan_tokens(
     observed: &Observed,
     listing: Option<&TaskListing>,
-    required: &BTreeMap<TokenHolder, Vec<TaskArn>>,
+    required: &mut Holders<'_>,
     settings: PlanSettings<'_>,
-) -> Vec<Action> {
-    let mut actions = Vec::new();
+) -> Vec<Planned> {
+    let mut planned = Vec::new();
     for (holder, tokens) in marked(observed, settings) {
         // A holder whose secret could not be read is skipped.
         let Some(secret) = observed.secrets.get(&holder) else { continue };
@@ -55,26 +55,51 @@ pub(crate) fn plan_tokens(
             None => continue,
         };
         let is_required = required.contains_key(&holder);
-        actions.extend(plan_named(&holder, secret, &tokens, &usage, is_required, settings));
-        actions.extend(plan_orphans(&holder, secret, &tokens, &usage, settings));
+        let named = plan_named(&holder, secret, &tokens, &usage, is_required, settings);
+        let actions = named.into_iter().chain(plan_orphans(&holder, secret, &tokens, &usage, settings));
+        for (action, cluster) in actions {
+            // A task that requires no token may read this one: in mode `auth-method`, or in a named version.
+            let user = || user_of(&holder, listing, settings);
+            let tasks = match &action {
+                Action::ShowOrphan(..) => match required.remove(&holder) {
+                    Some(tasks) => tasks.iter().map(|task| task.arn.clone()).collect(),
+                    None => user(),
+                },
+                _ if listing.is_none() => continue,
+                Action::Provision(_) => user(),
+                _ => Vec::new(),
+            };
+            planned.push(Planned { action, cluster, tasks });
+        }
     }
-    actions.retain(|action| listing.is_some() || matches!(action, Action::ShowOrphan(..)));
-    actions
+    planned
+}
+
+/// A task that may use the holder's token, if there is one.
+fn user_of(holder: &TokenHolder, listing: Option<&TaskListing>, settings: PlanSettings<'_>) -> Vec<TaskArn> {
+    match listing.map(|listing| judge(holder, listing, settings)) {
+        Some(Idleness::Living(task)) => vec![task],
+        _ => Vec::new(),
+    }
+}
+
+/// A token of a service.
+struct MarkedToken<'a> {
+    token: &'a ListedToken,
+    mark: &'a HolderMark,
+    /// The cluster that it was created for.
+    cluster: ClusterArn,
 }
 
 /// The services' tokens of this deployment, by holder.
-fn marked<'a>(
-    observed: &'a Observed,
-    settings: PlanSettings<'_>,
-) -> BTreeMap<TokenHolder, Vec<(&'a ListedToken, &'a HolderMark)>> {
-    let mut marked: BTreeMap<TokenHolder, Vec<(&ListedToken, &HolderMark)>> = BTreeMap::new();
+fn marked<'a>(observed: &'a Observed, settings: PlanSettings<'_>) -> BTreeMap<TokenHolder, Vec<MarkedToken<'a>>> {
+    let mut marked: BTreeMap<TokenHolder, Vec<MarkedToken<'_>>> = BTreeMap::new();
     for token in &observed.tokens {
-        let Some(mark) = token.mark().filter(|mark| mark.is_of(settings.clusters)) else {
-            continue;
-        };
+        let Some(mark) = token.mark() else { continue };
+        let Some(cluster) = settings.clusters.cluster_named_by(&mark.cluster) else { continue };
         let holder = settings.names.holder_of(mark, &token.tenancy).filter(|holder| holder.service().is_some());
         if let Some(holder) = holder {
-            marked.entry(holder).or_default().push((token, mark));
+            marked.entry(holder).or_default().push(MarkedToken { token, mark, cluster });
         }
     }
     marked
@@ -84,6 +109,8 @@ fn marked<'a>(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingToken {
     pub holder: TokenHolder,
+    /// The cluster that it was created for.
+    pub cluster: ClusterArn,
     pub accessor: AccessorId,
     /// Whether it is hidden next; otherwise it is deleted.
     pub is_shown: bool,
@@ -101,7 +128,7 @@ pub fn waiting_tokens(observed: &Observed, settings: PlanSettings<'_>) -> Vec<Wa
             continue;
         };
         let (bounds, place) = (settings.bounds, settings.names.place_of(&holder));
-        for (token, mark) in tokens {
+        for MarkedToken { token, mark, cluster } in tokens {
             let is_named = secret.names(token.accessor);
             let is_shown = is_named && secret.state.shown().is_some();
             let from = match (is_shown, is_named) {
@@ -119,7 +146,13 @@ pub fn waiting_tokens(observed: &Observed, settings: PlanSettings<'_>) -> Vec<Wa
             };
             let until = from.max(idle_from);
             if until > settings.now {
-                waiting.push(WaitingToken { holder: holder.clone(), accessor: token.accessor, is_shown, until });
+                waiting.push(WaitingToken {
+                    holder: holder.clone(),
+                    cluster,
+                    accessor: token.accessor,
+                    is_shown,
+                    until,
+                });
             }
         }
     }
@@ -142,46 +175,50 @@ fn idle_from(holder: &TokenHolder, listing: &TaskListing, settings: PlanSettings
 fn plan_named(
     holder: &TokenHolder,
     secret: &StoredSecret,
-    tokens: &[(&ListedToken, &HolderMark)],
+    tokens: &[MarkedToken<'_>],
     usage: &Usage,
     is_required: bool,
     settings: PlanSettings<'_>,
-) -> Option<Action> {
-    let named = tokens.iter().find(|(token, _)| secret.names(token.accessor));
-    let held = named.map(|(_, mark)| HeldToken {
+) -> Option<(Action, ClusterArn)> {
+    let named = tokens.iter().find(|it| secret.names(it.token.accessor));
+    let held = named.map(|it| HeldToken {
         is_marked: true,
-        is_awaited: is_awaited(mark.unused_since, settings),
+        is_awaited: is_awaited(it.mark.unused_since, settings),
         differs: None,
     });
-    match (next_step(secret, held.as_ref(), usage, settings.bounds, settings.now), usage) {
-        (Step::Hide(..), Usage::Idle(idle)) => Some(Action::Hide(holder.clone(), idle.clone())),
-        (Step::Remove(..), Usage::Idle(idle)) => Some(Action::Revoke(holder.clone(), idle.clone())),
-        (Step::Show(_), _) if !is_required => Some(Action::Provision(holder.clone())),
-        _ => None,
-    }
+    let action = match (next_step(secret, held.as_ref(), usage, settings.bounds, settings.now), usage) {
+        (Step::Hide(..), Usage::Idle(idle)) => Action::Hide(holder.clone(), idle.clone()),
+        (Step::Remove(..), Usage::Idle(idle)) => Action::Revoke(holder.clone(), idle.clone()),
+        (Step::Show(_), _) if !is_required => Action::Provision(holder.clone()),
+        _ => return None,
+    };
+    let cluster = named.map(|it| &it.cluster).or_else(|| tokens.iter().map(|it| &it.cluster).min())?;
+    Some((action, cluster.clone()))
 }
 
 /// The actions for orphans. Of several that could be shown, the newest is.
 fn plan_orphans(
     holder: &TokenHolder,
     secret: &StoredSecret,
-    tokens: &[(&ListedToken, &HolderMark)],
+    tokens: &[MarkedToken<'_>],
     usage: &Usage,
     settings: PlanSettings<'_>,
-) -> Vec<Action> {
+) -> Vec<(Action, ClusterArn)> {
     let place = settings.names.place_of(holder);
-    let orphans = tokens.iter().filter(|(token, mark)| is_orphan(secret, token, mark, &place, settings));
-    let (mut actions, mut shown) = (Vec::new(), None::<&ListedToken>);
-    for (token, _) in orphans {
+    let orphans = tokens.iter().filter(|it| is_orphan(secret, it.token, it.mark, &place, settings));
+    let (mut actions, mut shown) = (Vec::new(), None::<&MarkedToken<'_>>);
+    for orphan in orphans {
+        let token = orphan.token;
         match orphan_step(token.created_at, secret, usage, settings.bounds, settings.now) {
-            OrphanStep::Show if shown.is_none_or(|known| known.created_at < token.created_at) => shown = Some(token),
+            OrphanStep::Show if shown.is_none_or(|it| it.token.created_at < token.created_at) => shown = Some(orphan),
             OrphanStep::Keep | OrphanStep::Show => {}
             OrphanStep::Delete(retirement) => {
-                actions.push(Action::DeleteOrphan(holder.clone(), (*token).clone(), retirement));
+                let action = Action::DeleteOrphan(holder.clone(), token.clone(), retirement);
+                actions.push((action, orphan.cluster.clone()));
             }
         }
     }
-    actions.extend(shown.map(|token| Action::ShowOrphan(holder.clone(), token.clone())));
+    actions.extend(shown.map(|it| (Action::ShowOrphan(holder.clone(), it.token.clone()), it.cluster.clone())));
     actions
 }
 

@@ -6,14 +6,14 @@ use crate::{
     admission::{Claim, RoleArn},
     arn::TaskId,
     consul_ecs::{
-        CONFIG_VARIABLE, MeshConfig, Proxy, REGION_VARIABLE, Registrar, RegistrarContainer, Registration, TASK_ID_META,
-        TaskPlace, registrations,
+        MeshConfig, Proxy, REGION_VARIABLE, Registrar, RegistrarContainer, Registration, TASK_ID_META, TaskPlace,
+        registrations,
     },
     definition::Tags,
     health::{SyncedTask, verdict},
-    names::InvalidField,
+    member::{ConfigError, MemberTask},
     repair::REPAIR_TAG,
-    task::{ContainerHealth, DescribedTask, MemberTask},
+    task::{ContainerHealth, DescribedTask},
     tenancy::Tenancy,
 };
 
@@ -23,9 +23,6 @@ pub enum NotRepaired {
     /// Its Consul client agent registers it, and does so again by itself.
     #[error("its Consul client agent registers it")]
     ClientAgent,
-    /// No container of it is known to register it.
-    #[error("none of its containers runs mesh-init or control-plane of consul-ecs")]
-    NoRegistrar,
     /// The program that registers it has not said yet that it has: `mesh-init` runs, or `control-plane` is not `HEALTHY`.
     #[error("its container {0} has not registered it yet; read the log of that container")]
     Starting(String),
@@ -44,15 +41,9 @@ pub enum NotRepaired {
     /// It has no address of its own.
     #[error("it has no IPv4 address of its own (network mode awsvpc)")]
     NoAddress,
-    /// It has no configuration.
-    #[error("its container {0} has no variable CONSUL_ECS_CONFIG_JSON")]
-    NoConfiguration(String),
-    /// A part of its configuration is not known.
-    #[error("its container {0} gets its variables or its command from a secret, a file or the task's overrides")]
-    ReadsMore(String),
-    /// Its configuration cannot be read in full.
-    #[error("its configuration cannot be read in full: {0}")]
-    Configuration(InvalidField),
+    /// Its configuration is not known in full.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// Consul accepts it, and hangs at every later read of the service or its node.
     #[error(
         "the proxy configuration of {0} has null inside a list, which makes every read of the service in Consul hang"
@@ -95,9 +86,9 @@ impl MemberTask {
     pub fn expected(&self) -> Result<Vec<Registration>, NotRepaired> {
         let registrar = self.registered_by()?;
         let (task, placement) = (&self.task, &self.task.placement);
-        let configuration = NotRepaired::Configuration;
+        let invalid = |invalid| NotRepaired::Config(ConfigError::Invalid(invalid));
         let config = self.config()?;
-        let tenancy = config.tenancy(self.is_enterprise).map_err(configuration)?;
+        let tenancy = config.tenancy(self.is_enterprise).map_err(invalid)?;
         let place = TaskPlace {
             arn: task.arn.clone(),
             cluster: self.cluster.clone(),
@@ -106,7 +97,7 @@ impl MemberTask {
             zone: placement.zone.clone(),
             region: self.region(registrar),
         };
-        let mut expected = registrations(&config, &place, &tenancy).map_err(configuration)?;
+        let mut expected = registrations(config, &place, &tenancy).map_err(invalid)?;
         let has_null = |it: &&Registration| it.proxy.as_ref().is_some_and(Proxy::has_null_in_list);
         if let Some(unreadable) = expected.iter().find(has_null) {
             return Err(NotRepaired::NullInList(unreadable.id.clone()));
@@ -115,7 +106,7 @@ impl MemberTask {
         if let Some(other) = ids.filter_map(|id| id.parse::<TaskId>().ok()).find(|id| id != task.arn.id()) {
             return Err(NotRepaired::OtherTaskId(other.to_string()));
         }
-        let synced = self.synced(&config);
+        let synced = self.synced(config);
         for check in expected.iter_mut().flat_map(|registration| &mut registration.checks) {
             if let Some(verdict) = check.container().and_then(|container| verdict(&synced, container)) {
                 (check.status, check.output) = (verdict.initial(), verdict.why);
@@ -131,15 +122,6 @@ impl MemberTask {
             synced: config.synced_containers().to_vec(),
             is_overall: self.definition.programs.report_overall_health(),
         }
-    }
-
-    /// The configuration of the task.
-    ///
-    /// # Errors
-    /// It is not known in full.
-    pub fn config(&self) -> Result<MeshConfig, NotRepaired> {
-        let registrar = self.definition.programs.registrar.as_ref().ok_or(NotRepaired::NoRegistrar)?;
-        MeshConfig::parse(self.config_json(registrar)?, registrar.registrar).map_err(NotRepaired::Configuration)
     }
 
     /// The IAM role that ECS reports for the task: its own, or its definition's. `None` without a full ARN.
@@ -163,7 +145,7 @@ impl MemberTask {
         if self.definition.runs_client_agent() {
             return Err(NotRepaired::ClientAgent);
         }
-        let registrar = self.definition.programs.registrar.as_ref().ok_or(NotRepaired::NoRegistrar)?;
+        let registrar = self.definition.programs.registrar.as_ref().ok_or(ConfigError::NoRegistrar)?;
         let container = self.task.container(&registrar.name);
         // Containers wait for the success of mesh-init, and the task is PENDING until they run.
         if let (Registrar::MeshInit, Some(container)) = (registrar.registrar, container)
@@ -189,17 +171,6 @@ impl MemberTask {
             (Registrar::ControlPlane, Some(container)) if container.health == ContainerHealth::Healthy => Ok(registrar),
             _ => Err(NotRepaired::Starting(registrar.name.clone())),
         }
-    }
-
-    /// The text of the configuration: the task's own, or its definition's.
-    fn config_json<'a>(&'a self, registrar: &'a RegistrarContainer) -> Result<&'a str, NotRepaired> {
-        let placement = &self.task.placement;
-        if registrar.reads_more || placement.rewritten.contains(&registrar.name) {
-            return Err(NotRepaired::ReadsMore(registrar.name.clone()));
-        }
-        let own = placement.overrides.get(&registrar.name).and_then(|own| own.get(CONFIG_VARIABLE));
-        let json = own.or(registrar.config_json.as_ref()).map(String::as_str);
-        json.ok_or_else(|| NotRepaired::NoConfiguration(registrar.name.clone()))
     }
 
     fn region(&self, registrar: &RegistrarContainer) -> Option<String> {

@@ -8,6 +8,7 @@ use crate::{
     consul_ecs::{Registrar, RegistrarContainer, names::DATAPLANE},
     definition::{ContainerDefinition, Tags, TaskDefinition},
     examples::{self, cluster, member, running_task, task_id},
+    member::ConfigError,
     release::Release,
     repair::REPAIR_TAG,
     task::{ContainerHealth, DescribedTask, TaskContainer},
@@ -109,6 +110,11 @@ fn registrar(definition: &mut TaskDefinition) -> &mut RegistrarContainer {
     definition.programs.registrar.as_mut().unwrap()
 }
 
+fn configure(definition: &mut TaskDefinition, config: Option<&str>) {
+    let configured = registrar(definition).clone().with_config(config.map(str::to_owned));
+    *registrar(definition) = configured;
+}
+
 #[test]
 fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
     let why = |change: fn(&mut DescribedTask, &mut TaskDefinition)| {
@@ -118,7 +124,10 @@ fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
     };
     let name = || "consul-ecs-mesh-init".to_owned();
     assert_eq!(why(|_, definition| definition.containers.push(client_agent())), NotRepaired::ClientAgent);
-    assert_eq!(why(|_, definition| definition.programs.registrar = None), NotRepaired::NoRegistrar);
+    assert_eq!(
+        why(|_, definition| definition.programs.registrar = None),
+        NotRepaired::Config(ConfigError::NoRegistrar)
+    );
     assert_eq!(why(|task, _| task.last_status = "PENDING".to_owned()), NotRepaired::Starting(name()));
     assert_eq!(why(|task, _| task.containers[0].is_stopped = false), NotRepaired::Starting(name()));
     assert_eq!(why(|task, _| task.containers[0].exit_code = Some(1)), NotRepaired::Failed(name()));
@@ -130,26 +139,26 @@ fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
     assert_eq!(failed_while_others_wait, NotRepaired::Failed(name()));
     assert_eq!(why(|task, _| task.placement.is_disconnected = true), NotRepaired::Disconnected);
     assert_eq!(why(|task, _| task.placement.address = None), NotRepaired::NoAddress);
-    assert_eq!(why(|_, definition| registrar(definition).reads_more = true), NotRepaired::ReadsMore(name()));
-    assert_eq!(why(|_, definition| registrar(definition).config_json = None), NotRepaired::NoConfiguration(name()));
+    assert_eq!(why(|_, definition| registrar(definition).reads_more = true), ConfigError::ReadsMore(name()).into());
+    assert_eq!(why(|_, definition| configure(definition, None)), ConfigError::None(name()).into());
     assert_eq!(
         why(|task, _| task.placement.rewritten = ["consul-ecs-mesh-init".to_owned()].into()),
-        NotRepaired::ReadsMore(name())
+        ConfigError::ReadsMore(name()).into()
     );
     assert_eq!(why(|task, _| task.tags = Tags::from_iter([(REPAIR_TAG, "off")])), NotRepaired::OptedOut);
     assert_eq!(why(|_, definition| definition.tags = Tags::from_iter([(REPAIR_TAG, "off")])), NotRepaired::OptedOut);
     let unknown = why(|_, definition| {
-        registrar(definition).config_json = Some(r#"{"service":{"port":1,"new":1},"proxy":{}}"#.to_owned());
+        configure(definition, Some(r#"{"service":{"port":1,"new":1},"proxy":{}}"#));
     });
     assert!(unknown.to_string().contains("service.new"), "{unknown}");
     let unreadable = why(|_, definition| {
         let config = r#"{"service":{"port":1},"proxy":{"config":{"envoy_listener":[{"filters":[null]}]}}}"#;
-        registrar(definition).config_json = Some(config.to_owned());
+        configure(definition, Some(config));
     });
     assert!(unreadable.to_string().contains("null inside a list"), "{unreadable}");
     let other = why(|_, definition| {
         let config = format!(r#"{{"service":{{"port":1,"meta":{{"task-id":"{}"}}}},"proxy":{{}}}}"#, task_id(2));
-        registrar(definition).config_json = Some(config);
+        configure(definition, Some(&config));
     });
     assert_eq!(other, NotRepaired::OtherTaskId(task_id(2).to_string()));
 }
@@ -279,7 +288,7 @@ fn instance_whose_metadata_replaces_the_task_id_is_not_missing_and_is_corrected(
     // Given a configuration that sets the ID to a text that is not the ID of a task, and checks that contradict ECS
     let (task, mut definition) = (task(), definition());
     let config = CONFIG.replace(r#""port":80"#, r#""port":80,"meta":{"task-id":"blue"}"#);
-    registrar(&mut definition).config_json = Some(config);
+    configure(&mut definition, Some(&config));
     let member = member(&task, &definition);
     let expected = member.expected().unwrap();
     let (_, mut checks) = registered(&expected);

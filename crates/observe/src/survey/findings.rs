@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskId},
+    member::MemberTask,
     names::InvalidField,
     plan::Observed,
     repair::NodeReading,
-    task::MemberTask,
     tenancy::Tenancy,
     token::TokenHolder,
 };

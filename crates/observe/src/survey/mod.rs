@@ -21,11 +21,12 @@ use mesh::{
     definition::{Classification, MeshService},
     guard::TaskCounts,
     idleness::TaskListing,
+    member::MemberTask,
     plan::Coverage,
     quota::{self, CLUSTERS_OF_ONE, EntryOwner},
     secret::StoredSecret,
     spelling,
-    task::{DescribedTask, MemberTask, TaskPhase},
+    task::{DescribedTask, TaskPhase},
     tenancy::{Tenancy, TenancyName},
     time::later,
     token::TokenHolder,
@@ -276,13 +277,15 @@ impl Observer {
             if let (Some(identity), TaskPhase::Active, Some(definition)) =
                 (&identity, task.phase, definitions.of_task(task))
             {
-                survey.running.push(MemberTask {
-                    cluster: cluster.clone(),
-                    task: Arc::clone(task).with_containers_of(definition),
-                    definition: Arc::clone(definition),
-                    identity: identity.clone(),
-                    is_enterprise: self.scope.is_enterprise(),
-                });
+                let (task, definition) = (Arc::clone(task), Arc::clone(definition));
+                let is_enterprise = self.scope.is_enterprise();
+                survey.running.push(MemberTask::new(
+                    cluster.clone(),
+                    task,
+                    definition,
+                    identity.clone(),
+                    is_enterprise,
+                ));
             }
             if identity.is_some() || task.phase == TaskPhase::Stopped {
                 survey.observed.tasks.push(self.mesh_task(cluster, task, identity, definitions));

@@ -1,6 +1,6 @@
 //! Tests of the checks in [`super`].
 
-use aws::installation::{Resource, Resources};
+use observe::{FailedMessage, Mapping, Resource, Resources};
 
 use super::*;
 use crate::doctor::CheckOutcome::{Failed, Ok as Fine, Unknown, Warning};
@@ -39,7 +39,7 @@ fn queue_drains_unless_nothing_takes_its_messages() {
         (1, "Enabled", "PROBLEM: Function call failed", None, Failed, "", &[]),
     ] {
         let mapping = Mapping { state: state.to_owned(), last_result: Some(last_result.to_owned()) };
-        let made = check_queue(&Ok(Queue { waiting, mapping, concurrency }), &subject);
+        let made = check_queue(&Ok(QueueReading { waiting, mapping, concurrency }), &subject);
         assert_check(&made, outcome, seen, remedy);
         let doubled = "ParameterKey=MaximumConcurrency,ParameterValue=\"4\"";
         assert!(waiting < 21 || made.commands[0].contains(doubled), "{made:?}");

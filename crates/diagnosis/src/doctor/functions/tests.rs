@@ -1,6 +1,6 @@
 //! Examples: what the function answers, and the checks.
 
-use aws::installation::Resource;
+use observe::Resource;
 use serde_json::{Value, json};
 
 use super::*;
@@ -18,7 +18,7 @@ fn answer(fields: &Value) -> CheckReport {
         "problems": [], "heldBack": [],
     });
     all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    read_answer(Invoked::Answer(all)).unwrap()
+    read_answer(Ok(&Invoked::Answer(all))).unwrap()
 }
 
 fn made(fields: &Value, parameters: &[(&str, &str)]) -> Vec<Check> {
@@ -176,6 +176,6 @@ fn function_that_fails_is_a_failure_and_one_that_cannot_be_asked_unknown() {
 
 #[test]
 fn function_that_does_not_start_says_why() {
-    let why = read_answer(Invoked::Error("CONSUL_HTTP_ADDR: got \"\"".to_owned())).unwrap_err();
+    let why = read_answer(Ok(&Invoked::Error("CONSUL_HTTP_ADDR: got \"\"".to_owned()))).unwrap_err();
     assert_eq!(why, NoAnswer::Failed("reconcile failed: CONSUL_HTTP_ADDR: got \"\"".to_owned()));
 }

@@ -19,7 +19,7 @@ fn caller_is_said() {
 
 #[test]
 fn key_of_the_topic_must_let_cloudwatch_use_it() {
-    let checked = |key: Read<Option<TopicKey>>| check_alarm_topic(Some(("arn:topic", key)), &commands());
+    let checked = |key: Read<Option<TopicKey>>| check_alarm_topic(Some(&("arn:topic".to_owned(), key)), &commands());
     let key = |policy: Option<String>| Ok(Some(TopicKey { arn: "arn:key".to_owned(), policy }));
     assert_check(&check_alarm_topic(None, &commands()), Fine, "", &[]);
     assert_check(&checked(Ok(None)), Fine, "", &[]);

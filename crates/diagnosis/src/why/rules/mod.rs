@@ -54,7 +54,7 @@ const RULES: [Rule; 34] = [
 
 /// What is wrong with a task.
 pub(super) fn conclude(evidence: &TaskEvidence<'_>) -> Conclusion {
-    if evidence.verdict() == Some(TaskVerdict::Healthy) {
+    if evidence.verdict == Some(TaskVerdict::Healthy) {
         return Conclusion::healthy();
     }
     let mut conclusion = RULES.iter().find_map(|rule| rule(evidence)).unwrap_or_else(Conclusion::healthy);

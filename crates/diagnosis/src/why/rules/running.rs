@@ -4,8 +4,9 @@ use mesh::{
     broken::Broken,
     catalog::{DrainReason, HealthCheck, MAINTENANCE},
     consul_ecs::names::DATAPLANE,
+    member::MemberTask,
     repair::NotRepaired,
-    task::{ContainerHealth, MemberTask, TaskContainer},
+    task::{ContainerHealth, TaskContainer},
 };
 use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
@@ -179,7 +180,7 @@ pub(super) fn health_sync_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclus
 pub(super) fn controller_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.active()?;
     let last = evidence.failure(evidence.lately())?;
-    if matches!(evidence.verdict()?, TaskVerdict::Healthy) {
+    if matches!(evidence.verdict.as_ref()?, TaskVerdict::Healthy) {
         return None;
     }
     let sentence = format!(
@@ -193,7 +194,7 @@ pub(super) fn controller_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusio
 /// What `status` says of it, if nothing explains more.
 pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let audit = evidence.audit_says();
-    match evidence.verdict()? {
+    match evidence.verdict.as_ref()? {
         TaskVerdict::NotRegistered(why) => {
             Some(Conclusion::faulty(Cause::NotRegistered, format!("It is not registered in Consul: {why}{audit}")))
         }
@@ -224,7 +225,7 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
 
 /// Consul could not be read, and ECS reports nothing wrong.
 pub(super) fn consul_unread(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
-    matches!(evidence.verdict()?, TaskVerdict::Unknown(_)).then(|| {
+    matches!(evidence.verdict.as_ref()?, TaskVerdict::Unknown(_)).then(|| {
         let sentence = "ECS reports nothing wrong with it, but Consul could not be read. Ask again when Consul answers";
         Conclusion::unknown(Cause::ConsulNotRead, sentence)
     })

@@ -112,7 +112,7 @@ fn ordinary_ends_say_so() {
 fn deployment_of_another_revision_is_named() {
     let (cause, sentence) = because(|cluster, _| {
         stop(cluster, "ServiceSchedulerInitiated", "Scaling activity initiated by (deployment ecs-svc/1)", Vec::new());
-        cluster.services[0].state.deployments = vec![aws::ecs::ServiceDeployment {
+        cluster.services[0].state.deployments = vec![observe::ServiceDeployment {
             id: "ecs-svc/2".to_owned(),
             definition: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:4".parse().unwrap(),
             created_at: Some(minutes_ago(5)),

@@ -8,7 +8,7 @@ use mesh::{
 };
 
 use super::*;
-use crate::examples::{INIT, container, described, read_token, revision};
+use crate::examples::{INIT, configure, container, described, read_token, revision};
 
 #[test]
 fn task_that_is_as_it_should_be_is_healthy() {
@@ -44,8 +44,7 @@ fn task_with_another_tasks_id_is_found() {
         let config = format!(
             r#"{{"service":{{"name":"web","port":80,"meta":{{"task-id":"{other}"}}}},"proxy":{{}},"healthSyncContainers":["app"]}}"#
         );
-        let definition = revision(&mut cluster.tasks[0]);
-        definition.programs.registrar.as_mut().unwrap().config_json = Some(config);
+        configure(&mut cluster.tasks[0], &config);
     });
 }
 
@@ -227,7 +226,7 @@ fn task_that_cannot_log_in_is_told_to_check_the_auth_method() {
         background.tokens = Some(tokens(vec![login_token(2)]));
         described(&mut cluster.tasks[0]).containers[2].health = ContainerHealth::Unknown;
         let config = r#"{"consulLogin":{"enabled":true,"method":"iam-ecs"}}"#;
-        revision(&mut cluster.tasks[0]).config_json = Some(config.to_owned());
+        revision(&mut cluster.tasks[0]).config = Some(config.into());
     });
 }
 

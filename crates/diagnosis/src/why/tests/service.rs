@@ -1,8 +1,7 @@
 //! Services.
 
-use aws::ecs::ServiceMessage;
 use mesh::{task::ContainerHealth, tenancy::Tenancy};
-use observe::{CatalogReading, Definitions, ServiceState};
+use observe::{CatalogReading, Definitions, ServiceMessage, ServiceState};
 
 use super::*;
 use crate::examples::{INIT, container, described};

@@ -11,7 +11,7 @@ mod age;
 mod share;
 mod world;
 
-use world::{Prod, agent, instances, login_token, node, plan_of, retirement_of, service_token};
+use world::{Prod, agent, instances, login_token, plan_of, retirement_of, service_token};
 
 #[test]
 fn listing_with_as_many_tasks_as_ecs_counts_is_complete() {
@@ -44,26 +44,6 @@ fn cluster_with_entries_of_tasks_is_not_empty() {
         Observed { tokens: vec![login_token("test", 1)], instances: instances("test", 1), ..Observed::default() };
     for observed in [unused, elsewhere, Observed::default()] {
         assert!(!has_entries(&observed), "{observed:?}");
-    }
-}
-
-#[test]
-fn deletion_concerns_the_cluster_of_the_object() {
-    let of = |name: &str| {
-        [
-            Action::DeleteLoginToken(login_token(name, 1)),
-            Action::Deregister(instance(name, 1)),
-            Action::ForceLeave(agent(vec![instance(name, 1)])),
-            Action::DeregisterNode(node(name)),
-        ]
-    };
-    for action in of("prod") {
-        assert!(concerns(&action, &cluster("prod")) && !concerns(&action, &cluster("test")), "{action:?}");
-    }
-    let shared = Action::ForceLeave(agent(vec![instance("prod", 1), instance("test", 2)]));
-    let revocation = retirement_of("web");
-    for action in [shared, revocation] {
-        assert!(concerns(&action, &cluster("prod")) && concerns(&action, &cluster("test")), "{action:?}");
     }
 }
 

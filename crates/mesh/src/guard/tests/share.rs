@@ -143,7 +143,7 @@ fn running_tasks_with_agents_count() {
     assert_eq!(prod.alarms(30), [unknown("tasks of service web", 12, 12, 30, INCOMPLETE)], "of another service");
     let leaves: Vec<TaskArn> = prod.observed.unknown.iter().cloned().collect();
     let action = Action::ForceLeave(agent(prod.observed.instances.clone()));
-    let prod = Prod { planned: vec![Planned { action, tasks: leaves }], ..prod };
+    let prod = Prod { planned: vec![Planned { action, cluster: cluster("prod"), tasks: leaves }], ..prod };
     assert_eq!(prod.second_look(30).held_back, prod.planned);
 }
 

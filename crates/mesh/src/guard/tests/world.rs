@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, Member, ServiceInstance},
+    catalog::{AgentStatus, CatalogNode, ClientAgent, Member, ServiceInstance},
     examples::{self, token},
     lifecycle::Idle,
     secret::Retirement,
@@ -55,7 +55,11 @@ impl Prod {
 
     fn gone(mut self, cluster_name: &str, service: &str, number: u8) -> Self {
         let (instance, task) = (named(cluster_name, service, number), task(cluster_name, number, TaskPhase::Stopped));
-        self.planned.push(Planned { action: Action::Deregister(instance.clone()), tasks: vec![task.arn.clone()] });
+        self.planned.push(Planned {
+            action: Action::Deregister(instance.clone()),
+            cluster: task.cluster.clone(),
+            tasks: vec![task.arn.clone()],
+        });
         self.observed.instances.push(instance);
         self.observed.tasks.push(task);
         self
@@ -73,7 +77,7 @@ impl Prod {
                 ..login_token("prod", number)
             };
             let action = Action::DeleteLoginToken(token.clone());
-            self.planned.push(Planned { action, tasks: vec![arn("prod", number)] });
+            self.planned.push(Planned { action, cluster: cluster("prod"), tasks: vec![arn("prod", number)] });
             self.observed.tokens.push(token);
         }
         self
@@ -154,10 +158,6 @@ pub(super) fn agent(instances: Vec<ServiceInstance>) -> ClientAgent {
     }
 }
 
-pub(super) fn node(cluster_name: &str) -> LeftoverNode {
-    LeftoverNode { cluster: cluster(cluster_name), node: CatalogNode::default(), tenancy: Tenancy::Community }
-}
-
 /// The action that hides the token of an idle service.
 pub(super) fn retirement_of(name: &str) -> Action {
     let retirement = Retirement::default();
@@ -165,5 +165,5 @@ pub(super) fn retirement_of(name: &str) -> Action {
 }
 
 pub(super) fn plan_of(actions: impl IntoIterator<Item = Action>) -> Vec<Planned> {
-    actions.into_iter().map(|action| Planned { action, tasks: Vec::new() }).collect()
+    actions.into_iter().map(|action| Planned { action, cluster: cluster("prod"), tasks: Vec::new() }).collect()
 }

@@ -117,6 +117,22 @@ fn observations_generate_every_kind_of_action() {
 }
 
 proptest! {
+    /// An action is reported for the cluster of its entry, or of one of the tasks that it is for.
+    #[test]
+    fn action_knows_its_cluster(observed in any_observed(), mode in any_mode()) {
+        for Planned { action, cluster, tasks } in planned(&observed, mode) {
+            let is_its = match &action {
+                Action::Deregister(instance) | Action::MarkCritical(instance, _) => instance.node == cluster.as_str(),
+                Action::DeleteLoginToken(token) => token.login().is_some_and(|it| cluster.is_named_by(&it.cluster)),
+                Action::DeregisterNode(node) => node.cluster == cluster,
+                // A token names the cluster that it was created for.
+                _ if action.holder().is_some() => clusters().contains(&cluster),
+                _ => tasks.iter().any(|task| task.is_in(&cluster)),
+            };
+            prop_assert!(is_its, "{action:?} of {cluster}");
+        }
+    }
+
     /// The tokens that are left out of what events observe change no plan, and each that is kept is of a stopped task or
     /// of its service.
     #[test]

@@ -1,0 +1,87 @@
+//! A task of the mesh with all that was read of it.
+
+use std::sync::Arc;
+
+use crate::{
+    arn::ClusterArn,
+    consul_ecs::{CONFIG_VARIABLE, MeshConfig},
+    definition::{MeshIdentity, TaskDefinition},
+    names::InvalidField,
+    task::DescribedTask,
+};
+
+/// A task of the mesh as ECS describes it now, with the revision that it runs.
+#[derive(Debug, Clone)]
+pub struct MemberTask {
+    pub cluster: ClusterArn,
+    /// With the containers that the definition names.
+    pub task: Arc<DescribedTask>,
+    pub definition: Arc<TaskDefinition>,
+    pub identity: MeshIdentity,
+    /// Whether Consul is Enterprise: then each object is in a partition and a namespace.
+    pub is_enterprise: bool,
+    /// Its own or its definition's, or why it is not known.
+    config: Result<Arc<MeshConfig>, ConfigError>,
+}
+
+impl MemberTask {
+    pub fn new(
+        cluster: ClusterArn,
+        task: Arc<DescribedTask>,
+        definition: Arc<TaskDefinition>,
+        identity: MeshIdentity,
+        is_enterprise: bool,
+    ) -> Self {
+        let task = task.with_containers_of(&definition);
+        let config = config_of(&task, &definition);
+        Self { cluster, task, definition, identity, is_enterprise, config }
+    }
+
+    /// The same task as ECS describes it now.
+    #[must_use]
+    pub fn described(self, now: Arc<DescribedTask>) -> Self {
+        Self { task: now.with_containers_of(&self.definition), ..self }
+    }
+
+    /// The same task with its definition as it is now: its content never changes, but its tags do.
+    #[must_use]
+    pub fn with_definition(self, definition: Arc<TaskDefinition>) -> Self {
+        Self { definition, ..self }
+    }
+
+    /// The configuration of the task.
+    ///
+    /// # Errors
+    /// It is not known in full.
+    pub fn config(&self) -> Result<&MeshConfig, ConfigError> {
+        self.config.as_deref().map_err(Clone::clone)
+    }
+}
+
+/// Why the configuration of a task is not known in full.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// No container of it is known to register it.
+    #[error("none of its containers runs mesh-init or control-plane of consul-ecs")]
+    NoRegistrar,
+    /// A part of it is not known.
+    #[error("its container {0} gets its variables or its command from a secret, a file or the task's overrides")]
+    ReadsMore(String),
+    /// It has none.
+    #[error("its container {0} has no variable CONSUL_ECS_CONFIG_JSON")]
+    None(String),
+    #[error("its configuration cannot be read in full: {0}")]
+    Invalid(InvalidField),
+}
+
+/// The configuration of a task: its own, or its definition's.
+fn config_of(task: &DescribedTask, definition: &TaskDefinition) -> Result<Arc<MeshConfig>, ConfigError> {
+    let registrar = definition.programs.registrar.as_ref().ok_or(ConfigError::NoRegistrar)?;
+    if registrar.reads_more || task.placement.rewritten.contains(&registrar.name) {
+        return Err(ConfigError::ReadsMore(registrar.name.clone()));
+    }
+    let own = task.placement.overrides.get(&registrar.name).and_then(|own| own.get(CONFIG_VARIABLE));
+    let own = own.map(|json| MeshConfig::parse(json, registrar.registrar).map(Arc::new));
+    let config = own.or_else(|| registrar.config());
+    config.ok_or_else(|| ConfigError::None(registrar.name.clone()))?.map_err(ConfigError::Invalid)
+}

@@ -1,0 +1,208 @@
+//! Reads an installation of the controller: its stack, its functions and queues, and what it depends on.
+
+use aws::{
+    ecs::Clusters as _,
+    installation::{AwsInstallation, Caller, DeployedStack, Invoked, Mapping, Resources, TopicKey, Trail},
+    queue::{DeadLetterQueues, FailedMessage},
+};
+use consul::{ConsulError, HttpConsul, OwnToken, Permissions as _, Release as _};
+use mesh::{
+    arn::ClusterArn,
+    cluster_selection::ClusterSelection,
+    permissions::{Permission, required},
+};
+use report::ReconcileOrder;
+use serde_json::json;
+
+use crate::inspection::{Inspection, Inspector};
+
+/// What was read, or why it could not be, in words.
+pub type Read<T> = Result<T, String>;
+
+fn in_words<T, E: ToString>(result: Result<T, E>) -> Read<T> {
+    result.map_err(|error| error.to_string())
+}
+
+/// The account, and the stacks of controllers in it.
+#[derive(Debug)]
+pub struct AccountReading {
+    pub caller: Read<Caller>,
+    /// The start of the ARNs of clusters; empty without a caller.
+    pub cluster_arns: String,
+    /// The stack that was asked for, and the others.
+    pub stacks: Read<Vec<DeployedStack>>,
+}
+
+impl AccountReading {
+    /// The stack with this name.
+    pub fn stack(&self, name: &str) -> Option<&DeployedStack> {
+        self.stacks.as_ref().ok()?.iter().find(|stack| stack.name == name)
+    }
+}
+
+/// The parts of an installed stack.
+#[derive(Debug)]
+pub struct PartsReading {
+    pub resources: Resources,
+    /// What `reconcile` says of itself.
+    pub answer: Read<Invoked>,
+    /// The version of Consul, as it answers here; `None` if it is not asked.
+    pub consul: Option<Result<String, ConsulError>>,
+    /// The rules of EventBridge, and whether they are enabled.
+    pub rules: Read<Vec<(String, bool)>>,
+    pub queue: Read<QueueReading>,
+    pub failed: Read<Letters>,
+    pub undelivered: Read<Letters>,
+}
+
+/// The queue, and what takes its messages.
+#[derive(Debug, Clone)]
+pub struct QueueReading {
+    /// About how many messages wait.
+    pub waiting: usize,
+    /// What takes them.
+    pub mapping: Mapping,
+    /// How many invocations of the function may run at once, if that is limited.
+    pub concurrency: Option<usize>,
+}
+
+/// A dead-letter queue.
+#[derive(Debug, Clone, Default)]
+pub struct Letters {
+    /// About how many messages are in it.
+    pub count: usize,
+    pub some: Vec<FailedMessage>,
+}
+
+/// What an installation depends on.
+#[derive(Debug)]
+pub struct SurroundingsReading {
+    /// The topic of its alarms, and its key; `None` without a topic.
+    pub topic: Option<(String, Read<Option<TopicKey>>)>,
+    pub trails: Read<Vec<Trail>>,
+    /// The clusters of the account and region.
+    pub clusters: Read<Vec<ClusterArn>>,
+    /// What the selected ones run.
+    pub inspection: Read<Inspection>,
+}
+
+/// What an installation needs of Consul, as it answers here.
+#[derive(Debug)]
+pub struct ConsulReading {
+    pub version: Result<String, ConsulError>,
+    pub own_token: Result<Option<OwnToken>, ConsulError>,
+    pub missing: Result<Vec<Permission>, ConsulError>,
+}
+
+/// Reads an installation.
+pub struct InstallationReader<'a> {
+    pub installation: &'a AwsInstallation,
+    pub queues: &'a DeadLetterQueues,
+    pub inspector: &'a Inspector<'a>,
+    /// Is called with what is read next.
+    pub progress: &'a (dyn Fn(&str) + Sync),
+}
+
+impl InstallationReader<'_> {
+    /// The account, and its stacks.
+    pub async fn account(&self, stack: &str, region: &str) -> AccountReading {
+        (self.progress)("reading the stack");
+        let caller = in_words(self.installation.caller().await);
+        let (cluster_arns, stacks) = match &caller {
+            Ok(caller) => {
+                let partition = caller.arn.split(':').nth(1).unwrap_or("aws");
+                let arns = format!("arn:{partition}:ecs:{region}:{}:cluster/", caller.account);
+                (arns, in_words(self.installation.stacks(stack).await))
+            }
+            Err(why) => (String::new(), Err(why.clone())),
+        };
+        AccountReading { caller, cluster_arns, stacks }
+    }
+
+    /// The parts of the stack with this name. `consul` is asked from here too, if it is given.
+    ///
+    /// # Errors
+    /// The resources of the stack could not be read.
+    pub async fn parts(&self, stack: &str, consul: Option<&HttpConsul>) -> Read<PartsReading> {
+        let resources = in_words(self.installation.resources(stack).await)?;
+        (self.progress)("asking reconcile");
+        let reconcile = id(&resources, "ReconcileFunction");
+        let answer = in_words(self.installation.invoke(reconcile, &json!(ReconcileOrder::Check)).await);
+        let consul = match consul {
+            Some(consul) => Some(consul.version().await),
+            None => None,
+        };
+        (self.progress)("reading rules and queues");
+        Ok(PartsReading {
+            answer,
+            consul,
+            rules: self.rules(&resources).await,
+            queue: self.queue(&resources).await,
+            failed: self.letters(id(&resources, "FailedEventsQueue")).await,
+            undelivered: self.letters(id(&resources, "UndeliveredEventsQueue")).await,
+            resources,
+        })
+    }
+
+    /// What an installation with these clusters and this topic of alarms depends on.
+    pub async fn surroundings(&self, selection: Read<ClusterSelection>, topic: Option<&str>) -> SurroundingsReading {
+        (self.progress)("reading the alarms' topic, trails and clusters");
+        let topic = match topic {
+            Some(topic) => Some((topic.to_owned(), in_words(self.installation.key_of(topic).await))),
+            None => None,
+        };
+        let trails = in_words(self.installation.trails().await);
+        let clusters = in_words(self.inspector.ecs.list_clusters().await);
+        let inspection = match (&clusters, selection) {
+            (Ok(clusters), Ok(selection)) => {
+                let is_selected = |cluster: &&ClusterArn| selection.contains(cluster);
+                let selected: Vec<ClusterArn> = clusters.iter().filter(is_selected).cloned().collect();
+                Ok(self.inspector.inspect_ecs(&selected, self.progress).await)
+            }
+            (Err(why), _) => Err(why.clone()),
+            (_, Err(why)) => Err(why),
+        };
+        SurroundingsReading { topic, trails, clusters, inspection }
+    }
+
+    /// What an installation with these clusters needs of Consul.
+    pub async fn consul(&self, consul: &HttpConsul, selection: &ClusterSelection) -> ConsulReading {
+        (self.progress)("asking Consul");
+        let tenancy = &self.inspector.default_tenancy;
+        let needed = required(selection, selection.patterns(), tenancy.partition().is_some());
+        ConsulReading {
+            version: consul.version().await,
+            own_token: consul.own_token().await,
+            missing: consul.missing_permissions(tenancy, &needed).await,
+        }
+    }
+
+    async fn rules(&self, resources: &Resources) -> Read<Vec<(String, bool)>> {
+        let mut rules = Vec::new();
+        for resource in resources.values().filter(|resource| resource.kind == "AWS::Events::Rule") {
+            let is_enabled = in_words(self.installation.is_enabled(&resource.id).await)?;
+            rules.push((resource.id.clone(), is_enabled));
+        }
+        Ok(rules)
+    }
+
+    async fn queue(&self, resources: &Resources) -> Read<QueueReading> {
+        let function = id(resources, "TaskEventsFunction");
+        Ok(QueueReading {
+            waiting: in_words(self.queues.queue(id(resources, "TaskEventsQueue")).await)?.messages,
+            mapping: in_words(self.installation.mapping(id(resources, "TaskEventsSource")).await)?,
+            concurrency: in_words(self.installation.reserved_concurrency(function).await)?,
+        })
+    }
+
+    async fn letters(&self, url: &str) -> Read<Letters> {
+        let count = in_words(self.queues.queue(url).await)?.messages;
+        let some = if count == 0 { Vec::new() } else { in_words(self.queues.look(url).await)? };
+        Ok(Letters { count, some })
+    }
+}
+
+/// The physical ID of a resource; its name in the template if the stack does not have it.
+pub fn id<'a>(resources: &'a Resources, name: &'a str) -> &'a str {
+    resources.get(name).map_or(name, |resource| resource.id.as_str())
+}
