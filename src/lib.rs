@@ -7,19 +7,8 @@
 //!  schedule, deployment, operator ─▶ reconcile ────────────┴─▶ Consul (set up, swept, cleaned up)
 //! ```
 //!
-//! The code is a workspace, in which each crate depends only on those below it:
-//!
-//! ```text
-//!  task-events, reconcile (here)      audit-function   cli
-//!        │           │                      │  └──────┬──┘
-//!        │       controller                 │     audit-live
-//!        │        │      │                  │     │        │
-//!      lambda   consul  aws ────────────────┴─────┘      audit
-//!        └────────┴──┬───┴─────────────────────────────────┘
-//!                  mesh   the domain model, without I/O
-//! ```
-//!
 //! This crate contains the handlers of the functions, and connects the controller to Consul and AWS.
+//! docs/contributing/architecture.md has the crates below it.
 
 pub mod custom_resource;
 pub mod reconcile;

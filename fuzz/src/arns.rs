@@ -82,9 +82,9 @@ pub fn run(text: &str) {
 /// Descriptions of tokens, which any holder of `acl:write` can write.
 fn descriptions(text: &str) {
     let description = TokenDescription::from(text);
-    if let Some(mark) = description.holder() {
-        let unused = description.used().unused(Timestamp::UNIX_EPOCH);
-        assert_eq!(unused.holder().map(|again| &again.cluster), Some(&mark.cluster));
+    if let Some(mark) = description.holder_mark() {
+        let unused = description.without_unused_since().with_unused_since(Timestamp::UNIX_EPOCH);
+        assert_eq!(unused.holder_mark().map(|again| &again.cluster), Some(&mark.cluster));
     }
     let _ = description.with_restarted_wait(Timestamp::MAX, Duration::MAX);
 }

@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use consul::{
     AgentReads, AgentWrites, CatalogReads, ConsulError, ConsulUrls, CredentialError, CredentialSource, HttpConsul,
-    Kind, Object, ObjectReads, Permissions, RetryPolicy, TlsSettings, TokenReads, TokenWrites,
+    Object, ObjectKind, ObjectReads, Permissions, RetryPolicy, TlsSettings, TokenReads, TokenWrites,
 };
 use controller::bootstrap::client_agent_policy;
 use mesh::{
@@ -169,7 +169,8 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
         b'P' => drop(consul.synthetic_nodes(&tenancy).await?),
         b'O' => {
             // The fields that were read are merged with the wanted ones.
-            for kind in [Kind::Policy, Kind::AuthMethod, Kind::BindingRule, Kind::SyntheticNode] {
+            for kind in [ObjectKind::Policy, ObjectKind::AuthMethod, ObjectKind::BindingRule, ObjectKind::SyntheticNode]
+            {
                 let object = Object { kind, name: CLUSTER.to_owned(), tenancy: tenancy.clone(), body: body_of(kind) };
                 let found = consul.read(&object).await?;
                 let _ = controller::bootstrap::merge(found.as_ref(), &object);
@@ -180,10 +181,12 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
     Ok(())
 }
 
-fn body_of(kind: Kind) -> serde_json::Map<String, serde_json::Value> {
+fn body_of(kind: ObjectKind) -> serde_json::Map<String, serde_json::Value> {
     let body = match kind {
-        Kind::AuthMethod => serde_json::json!({ "Type": "aws-iam", "Config": { "BoundIAMPrincipalARNs": ["a"] } }),
-        Kind::BindingRule => serde_json::json!({ "AuthMethod": "m", "BindType": "service", "BindName": "b" }),
+        ObjectKind::AuthMethod => {
+            serde_json::json!({ "Type": "aws-iam", "Config": { "BoundIAMPrincipalARNs": ["a"] } })
+        }
+        ObjectKind::BindingRule => serde_json::json!({ "AuthMethod": "m", "BindType": "service", "BindName": "b" }),
         _ => serde_json::json!({ "Name": CLUSTER }),
     };
     body.as_object().cloned().unwrap_or_default()

@@ -249,7 +249,7 @@ impl World {
         }
         if let Some(mark) = login {
             self.check_stopped(&mark.task, "its login token was deleted");
-        } else if let Some(mark) = record.description.holder() {
+        } else if let Some(mark) = record.description.holder_mark() {
             match &mark.service {
                 Some(name) if self.was_ever_shown(&record) => {
                     self.revoked.insert(record.secret.clone());

@@ -121,7 +121,7 @@ impl World {
     pub(crate) fn tokens_of(&self, number: usize) -> Vec<Record> {
         let name = service_name(number);
         let is_its = |record: &&Record| {
-            !record.foreign && record.description.holder().is_some_and(|mark| mark.service.as_ref() == Some(&name))
+            !record.foreign && record.description.holder_mark().is_some_and(|mark| mark.service.as_ref() == Some(&name))
         };
         self.consul.tokens.iter().filter(is_its).cloned().collect()
     }
@@ -129,7 +129,7 @@ impl World {
     /// Whether the controller cannot know which secret holds the token: with the mode `auto`, a token of consul-ecs that it
     /// has not marked, and that the secret of the service does not contain.
     fn is_of_unknown_secret(&self, record: &Record) -> bool {
-        let Some(mark) = record.description.holder() else { return false };
+        let Some(mark) = record.description.holder_mark() else { return false };
         let by_service = mark.service.clone().map(|name| MeshService { tenancy: self.tenancy.clone(), name });
         let held = by_service.map(|service| self.secret(&self.scope.names.of(&TokenHolder::Service(service))));
         let is_held = held.is_some_and(|held| held.pair().is_some_and(|pair| pair.accessor == record.accessor));

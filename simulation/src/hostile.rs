@@ -89,7 +89,7 @@ impl World {
             let holder = TokenHolder::Service(self.service(number));
             let description = holder.token_description(&self.clusters[0]);
             let description = description.for_secret(&self.scope.names.place_of(&holder));
-            let record = self.new_record(description.unused(time_at(0)), false);
+            let record = self.new_record(description.with_unused_since(time_at(0)), false);
             let accessor = record.accessor.to_string();
             let text = json!({ "accessor_id": accessor, "token": record.secret, "nonce": format!("{accessor}/1") });
             let name = self.scope.names.of(&holder);

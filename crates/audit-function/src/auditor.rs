@@ -18,7 +18,7 @@ use tracing::{info, warn};
 use crate::{
     announce::{self, Topic},
     announcement_log::{AnnouncementLog, RevisionFindings},
-    handler::{Invocation, Order, Scope},
+    handler::{AuditedScope, Invocation, Order},
     report_store::{ReportStore, Responder},
 };
 
@@ -27,7 +27,7 @@ const CONCURRENCY: usize = 8;
 
 /// The external services of the auditor, behind traits.
 #[derive(Clone)]
-pub struct Edges {
+pub struct AuditEdges {
     /// The task definitions of the account.
     pub inventory: Arc<dyn Inventory>,
     /// The bucket of reports and records.
@@ -40,7 +40,7 @@ pub struct Auditor {
     clusters: ClusterSelection,
     deployment: Deployment,
     configuration: Config,
-    edges: Edges,
+    edges: AuditEdges,
 }
 
 /// An audit that failed in part, with a summary of the report.
@@ -55,7 +55,7 @@ pub struct Incomplete {
 impl Auditor {
     /// An auditor with the clusters of scheduled audits, the controller's deployment, and the ignored findings in
     /// `configuration`.
-    pub fn new(clusters: ClusterSelection, deployment: Deployment, configuration: Config, edges: Edges) -> Self {
+    pub fn new(clusters: ClusterSelection, deployment: Deployment, configuration: Config, edges: AuditEdges) -> Self {
         Self { clusters, deployment, configuration, edges }
     }
 
@@ -84,7 +84,7 @@ impl Auditor {
         }
     }
 
-    async fn report(&self, scope: &Scope) -> Report {
+    async fn report(&self, scope: &AuditedScope) -> Report {
         let gathered = gather_live(self.edges.inventory.as_ref(), &self.live_scope(scope), &|_, _| {}).await;
         let found = audit_in(&gathered.material, Some(&self.deployment));
         let sorted = ignore::sort(found, &gathered.material, &self.configuration, Path::new(""));
@@ -92,15 +92,15 @@ impl Auditor {
         Report::new(&gathered, &sorted, threshold.unwrap_or_default())
     }
 
-    fn live_scope(&self, scope: &Scope) -> LiveScope {
+    fn live_scope(&self, scope: &AuditedScope) -> LiveScope {
         let mut live = LiveScope::default();
         match scope {
-            Scope::Ordered(AuditScope::All) => {}
-            Scope::Ordered(AuditScope::Scheduled) => live.deployed = Some(self.clusters.clone()),
-            Scope::Ordered(AuditScope::Cluster(name)) => live.clusters.push(name.clone()),
-            Scope::Ordered(AuditScope::Family(name)) => live.families.push(name.clone()),
-            Scope::Ordered(AuditScope::TaskDefinition(name)) => live.definitions.push(name.clone()),
-            Scope::Registered(arn) => live.definitions.push(arn.as_str().to_owned()),
+            AuditedScope::Ordered(AuditScope::All) => {}
+            AuditedScope::Ordered(AuditScope::Scheduled) => live.deployed = Some(self.clusters.clone()),
+            AuditedScope::Ordered(AuditScope::Cluster(name)) => live.clusters.push(name.clone()),
+            AuditedScope::Ordered(AuditScope::Family(name)) => live.families.push(name.clone()),
+            AuditedScope::Ordered(AuditScope::TaskDefinition(name)) => live.definitions.push(name.clone()),
+            AuditedScope::Registered(arn) => live.definitions.push(arn.as_str().to_owned()),
         }
         live
     }

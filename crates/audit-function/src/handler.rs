@@ -72,21 +72,21 @@ pub struct OrderError {
 /// What to audit, and how to report it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
-    pub scope: Scope,
+    pub scope: AuditedScope,
     pub format: Format,
     pub announces: bool,
 }
 
 /// What to audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
+pub enum AuditedScope {
     /// What a payload names.
     Ordered(AuditScope),
     /// A revision that was just registered.
     Registered(TaskDefinitionArn),
 }
 
-impl Scope {
+impl AuditedScope {
     /// Whether no caller reads the answer, so that a failed read has to fail the invocation.
     pub fn is_unattended(&self) -> bool {
         matches!(self, Self::Ordered(AuditScope::Scheduled) | Self::Registered(_))
@@ -96,7 +96,7 @@ impl Scope {
 impl Order {
     /// The order to audit a revision that was just registered.
     pub fn registered(definition: TaskDefinitionArn) -> Self {
-        Self { scope: Scope::Registered(definition), format: Format::Json, announces: true }
+        Self { scope: AuditedScope::Registered(definition), format: Format::Json, announces: true }
     }
 
     /// Parses an order.
@@ -110,7 +110,7 @@ impl Order {
             None => Format::Json,
             Some(name) => Format::named(name).ok_or_else(|| wrong("there is no such format"))?,
         };
-        Ok(Self { scope: Scope::Ordered(read.scope), format, announces: read.announce.unwrap_or(true) })
+        Ok(Self { scope: AuditedScope::Ordered(read.scope), format, announces: read.announce.unwrap_or(true) })
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
     fn registered_definition_is_audited_by_its_arn() {
         let order = order_of(&event()).unwrap().unwrap();
         let arn = "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7";
-        assert_eq!(order.scope, Scope::Registered(arn.parse().unwrap()));
+        assert_eq!(order.scope, AuditedScope::Registered(arn.parse().unwrap()));
         assert!(order.announces);
     }
 
@@ -176,7 +176,7 @@ mod tests {
             (json!({ "all": true }), AuditScope::All),
             (json!({ "scheduled": true }), AuditScope::Scheduled),
         ] {
-            let order = Order { scope: Scope::Ordered(scope), format: Format::Json, announces: true };
+            let order = Order { scope: AuditedScope::Ordered(scope), format: Format::Json, announces: true };
             assert_eq!(Order::read(&payload), Ok(order));
         }
         let order = Order::read(&json!({ "all": true, "format": "html", "announce": false })).unwrap();

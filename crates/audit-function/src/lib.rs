@@ -20,7 +20,7 @@ mod tests;
 
 pub use self::{
     announce::{Message, SnsTopic, Topic},
-    auditor::{Auditor, Edges},
+    auditor::{AuditEdges, Auditor},
     handler::{Order, audit},
     report_store::{ReportStore, S3Store, Version},
     settings::{AuditSettings, SettingsError},

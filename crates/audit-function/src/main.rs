@@ -2,7 +2,7 @@
 
 use std::{env, process::ExitCode, sync::Arc};
 
-use audit_function::{AuditSettings, Auditor, Edges, S3Store, SettingsError, SnsTopic, audit};
+use audit_function::{AuditEdges, AuditSettings, Auditor, S3Store, SettingsError, SnsTopic, audit};
 use aws::{ecs::AwsEcs, events::DefaultBus, sdk};
 use lambda::{logging, metrics::Metrics, serve};
 use mesh::names::InvalidField;
@@ -19,7 +19,7 @@ fn start(level: Result<(), InvalidField>) -> Result<Auditor, SettingsError> {
     level?;
     let settings = AuditSettings::read(|name| env::var(name).ok())?;
     let config = sdk::of_function(|name| env::var(name).ok());
-    let edges = Edges {
+    let edges = AuditEdges {
         inventory: Arc::new(AwsEcs::new(&config)),
         store: Arc::new(S3Store::new(&config, settings.bucket)),
         topic: Arc::new(SnsTopic::new(&config, settings.topic_arn)),

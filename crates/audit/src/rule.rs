@@ -11,12 +11,6 @@ use super::{
     subject::{Feature, Generation, Subject},
 };
 
-/// The version that brought the first rules.
-const FIRST_VERSION: &str = "0.1.0";
-
-/// The rules of later versions, and the version that brought each.
-const LATER: &[(&str, &str)] = &[];
-
 /// A rule: what it checks, why, and an example.
 #[derive(Debug)]
 pub struct Rule {
@@ -85,11 +79,6 @@ impl Rule {
             example: None,
             check,
         }
-    }
-
-    /// The version of `ecs-mesh` that brought it.
-    pub fn added(&self) -> &'static str {
-        LATER.iter().find(|(id, _)| *id == self.id).map_or(FIRST_VERSION, |(_, version)| version)
     }
 
     /// Whether it is about App Mesh, whose support has ended.
@@ -167,19 +156,3 @@ pub type ResourceFindings<'f> = dyn FnMut(&Resource, Draft) + 'f;
 
 /// Takes a rule's findings about several task definitions.
 pub type TaskFindings<'f> = dyn FnMut(&Subject<'_>, Draft) + 'f;
-
-#[cfg(test)]
-mod tests {
-    use semver::Version;
-
-    use super::*;
-    use crate::rules::{rule, rules};
-
-    #[test]
-    fn no_rule_is_newer_than_the_program() {
-        let version = |text: &str| Version::parse(text).unwrap();
-        let newest = rules().map(|rule| version(rule.added())).max().unwrap();
-        assert!(newest <= version(env!("CARGO_PKG_VERSION")), "{newest}");
-        assert!(LATER.iter().all(|(id, _)| rule(id).is_some()), "{LATER:?}");
-    }
-}

@@ -38,7 +38,6 @@ const INTRODUCTION: &str = "\
 
 Each rule looks for one thing that breaks a task definition, or will. `ecs-mesh rules WORDS` searches the rules. The
 column *Fix* says whether [`ecs-mesh fix`](../commands/fix.md) can fix findings of the rule, at least in some definitions.
-The column *Added in* names the version that added the rule.
 
 `ecs-mesh rules --output markdown --output-dir docs/reference/rules` writes these pages from the rules.
 
@@ -62,7 +61,6 @@ fn text(rule: &'static Rule) -> String {
     let _ = writeln!(out, "severity     {}", rule.severity.as_str());
     let _ = writeln!(out, "applies to   {}", rule.applies);
     let _ = writeln!(out, "fix          {}", fix(rule));
-    let _ = writeln!(out, "added in     {}", rule.added());
     let _ = writeln!(out, "at run time  {}\n\n{}", rule.effect, rule.explanation);
     if let Some(example) = &rule.example {
         let _ = writeln!(out, "\n{}\n", heading(example));
@@ -81,7 +79,7 @@ pub(super) fn markdown(rule: &'static Rule) -> String {
     let mut out = format!("# {}\n\n{}.\n\n", rule.id, capitalised(rule.summary));
     let _ = writeln!(out, "| | |\n|---|---|\n| Severity | {} |", rule.severity.as_str());
     let _ = writeln!(out, "| Applies to | {} |", rule.applies);
-    let _ = writeln!(out, "| Fix | {} |\n| Added in | {} |", fix(rule), rule.added());
+    let _ = writeln!(out, "| Fix | {} |", fix(rule));
     let _ = writeln!(out, "\n## At run time\n\n{}.\n\n## Why\n\n{}", capitalised(rule.effect), rule.explanation);
     if let Some(example) = &rule.example {
         out.push_str("\n## Example\n");
@@ -101,14 +99,11 @@ pub(super) fn markdown_index(found: &[&'static Rule]) -> String {
     let mut out = INTRODUCTION.to_owned();
     for (prefix, group) in GROUPS {
         let _ = writeln!(out, "\n## {group}\n");
-        let _ = writeln!(
-            out,
-            "| Rule | Severity | Fix | Added in | What a correct definition has |\n|---|---|---|---|---|"
-        );
+        let _ = writeln!(out, "| Rule | Severity | Fix | What a correct definition has |\n|---|---|---|---|");
         for rule in found.iter().filter(|rule| rule.id.starts_with(prefix)) {
-            let (severity, fix, added) = (rule.severity.as_str(), fix(rule), rule.added());
+            let (severity, fix) = (rule.severity.as_str(), fix(rule));
             let summary = rule.summary.replace('|', "\\|");
-            let _ = writeln!(out, "| [{0}]({0}.md) | {severity} | {fix} | {added} | {summary} |", rule.id);
+            let _ = writeln!(out, "| [{0}]({0}.md) | {severity} | {fix} | {summary} |", rule.id);
         }
     }
     out

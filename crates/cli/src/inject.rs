@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use audit::{
     audit,
     fix::apply,
-    inject::{Images, Injection, Options, Target, TokenSecrets, Upstream, inject},
+    inject::{Images, Injection, Options, Upstream, inject},
     severity::Severity,
 };
 use audit_read::{
@@ -13,7 +13,7 @@ use audit_read::{
     definition::{Dialect, TaskDefinition},
     input::{gather, read_source},
 };
-use clap::{Args, ValueEnum};
+use clap::Args;
 use document::SourceFile;
 use mesh::{names::ServiceName, release::Release};
 
@@ -35,10 +35,7 @@ use crate::{
 pub(super) struct Arguments {
     /// The file: ECS's JSON or a CloudFormation template; - is standard input
     file: String,
-    /// Add Consul Dataplane (consul-ecs 0.8 and newer), or a client agent and Envoy (0.3 to 0.6)
-    #[arg(long, value_enum, default_value_t = Generation::Dataplane)]
-    generation: Generation,
-    /// Connect to these Consul servers: an address, a DNS name or a cloud auto-join string
+    /// Connect to these Consul servers: an address, a DNS name, or exec= and a program that prints addresses
     #[arg(long, value_name = "HOSTS")]
     consul_hosts: String,
     /// Choose a task definition of the file: its family or logical ID
@@ -62,21 +59,12 @@ pub(super) struct Arguments {
     /// Set the task role, if the definition has none
     #[arg(long, value_name = "ARN")]
     task_role: Option<String>,
-    /// Client generation: read the client agents' token from this secret, written as in valueFrom
-    #[arg(long, value_name = "VALUE_FROM", requires = "service_token_secret")]
-    client_token_secret: Option<String>,
-    /// Client generation: read the service's token from this secret, written as in valueFrom
-    #[arg(long, value_name = "VALUE_FROM", requires = "client_token_secret")]
-    service_token_secret: Option<String>,
-    /// Client generation: set Consul's datacenter
-    #[arg(long, default_value = "dc1", value_parser = datacenter)]
-    datacenter: String,
     /// Choose the newest images for this release of Consul's servers, such as 1.22 or 1.22.1 [default: the newest
     /// release]
     #[arg(long, value_name = "VERSION", value_parser = Release::line_of, conflicts_with = "consul_ecs_image")]
     consul_version: Option<Release>,
-    /// Use this image of consul-ecs, and the matching image of Consul Dataplane [default: the newest release of the
-    /// generation]
+    /// Use this image of consul-ecs 0.8 or newer, and the matching image of Consul Dataplane [default: the newest
+    /// release]
     #[arg(long, value_name = "IMAGE")]
     consul_ecs_image: Option<String>,
     /// Print the changes as a diff
@@ -85,12 +73,6 @@ pub(super) struct Arguments {
     /// Change the file instead of printing the result
     #[arg(long)]
     write: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Generation {
-    Dataplane,
-    Client,
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
@@ -131,49 +113,24 @@ fn chosen<'m>(arguments: &Arguments, material: &'m Material) -> Result<&'m TaskD
 }
 
 fn options(arguments: &Arguments) -> Result<Options, Failure> {
-    let target = match arguments.generation {
-        Generation::Dataplane => Target::Dataplane,
-        Generation::Client => Target::Client,
-    };
-    let token_secrets = match (&arguments.client_token_secret, &arguments.service_token_secret) {
-        (Some(client), Some(service)) => Some(TokenSecrets { client: client.clone(), service: service.clone() }),
-        _ => None,
-    };
-    if target == Target::Client && !arguments.no_acls && token_secrets.is_none() {
-        let reason = "with ACLs, the client generation reads its tokens from secrets. Pass --client-token-secret and \
-                      --service-token-secret, or --no-acls";
-        return Err(Failure::new(reason));
-    }
     let service_name =
         arguments.service_name.as_deref().map(str::parse::<ServiceName>).transpose().map_err(Failure::new)?;
     let upstreams: Result<Vec<Upstream>, _> = arguments.upstream.iter().map(|text| text.parse()).collect();
-    let images = images(arguments, target)?;
+    let images = match (arguments.consul_version, &arguments.consul_ecs_image) {
+        (Some(servers), _) => Images::of_consul(servers).map_err(Failure::new)?,
+        (None, Some(image)) => Images::of_consul_ecs(image).map_err(Failure::new)?,
+        (None, None) => Images::newest(),
+    };
     Ok(Options {
-        target,
         service_name,
         port: arguments.port,
         consul_hosts: arguments.consul_hosts.clone(),
-        datacenter: arguments.datacenter.clone(),
         upstreams: upstreams.map_err(Failure::new)?,
         ca_secret: arguments.ca_secret.clone(),
         acls: !arguments.no_acls,
-        token_secrets,
         task_role: arguments.task_role.clone(),
         images,
     })
-}
-
-fn images(arguments: &Arguments, target: Target) -> Result<Images, Failure> {
-    let newest = Images::of(target);
-    match (arguments.consul_version, &arguments.consul_ecs_image) {
-        (Some(_), _) if target == Target::Client => {
-            let reason = "--consul-version chooses images of the dataplane generation. Pass --consul-ecs-image instead";
-            Err(Failure::new(reason))
-        }
-        (Some(servers), _) => newest.of_consul(servers).map_err(Failure::new),
-        (None, Some(image)) => newest.with_consul_ecs(target, image).map_err(Failure::new),
-        (None, None) => Ok(newest),
-    }
 }
 
 /// Whether the result has only findings of severity `info`; prints all findings.
@@ -188,13 +145,4 @@ fn check(result: &Arc<SourceFile>, streams: &mut Streams<'_>) -> bool {
         streams.diagnostic(&format!("{}: {}: {}", finding.severity.as_str(), finding.rule.id, finding.message));
     }
     findings.iter().all(|finding| finding.severity == Severity::Info)
-}
-
-/// Consul's rule for names of datacenters; the name is used in a shell script.
-fn datacenter(name: &str) -> Result<String, String> {
-    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.chars().all(is_legal) {
-        return Ok(name.to_owned());
-    }
-    Err("expected letters, digits, - and _".to_owned())
 }

@@ -7,7 +7,7 @@ use std::{
 
 use audit_read::input::{Gathered, gather_except};
 use clap::Args;
-use consul::{HttpConsul, Release as _};
+use consul::{HttpConsul, ServerVersion as _};
 use diagnosis::{Generation, InventoryReport, InventoryRow, UpgradeReport, inventory, rows_of_files, upgrade};
 use jiff::Timestamp;
 use mesh::{names::InvalidField, release::Release};

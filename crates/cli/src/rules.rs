@@ -60,13 +60,12 @@ fn has_words(rule: &Rule, words: &[String]) -> bool {
 }
 
 fn text(rules: &[&'static Rule], medium: Medium) -> String {
-    let mut sheet = Sheet::new(&["rule", "severity", "fix", "added", "what a correct definition has"]);
+    let mut sheet = Sheet::new(&["rule", "severity", "fix", "what a correct definition has"]);
     for rule in rules {
         sheet.add(vec![
             Cell::new(rule.id, Tone::Strong),
             Cell::new(rule.severity.as_str(), tone(rule.severity)),
             Cell::plain(explain::fix(rule)),
-            Cell::plain(rule.added()),
             Cell::plain(rule.summary),
         ]);
     }
@@ -90,7 +89,6 @@ fn json(rules: &[&'static Rule]) -> Result<String, Failure> {
                 "id": rule.id,
                 "severity": rule.severity,
                 "fixable": rule.is_fixable,
-                "added": rule.added(),
                 "summary": rule.summary,
                 "applies": rule.applies.to_string(),
                 "effect": rule.effect,

@@ -66,7 +66,7 @@ fn status(number: u8) -> AgentStatus {
 
 /// Reads the release of Consul.
 #[async_trait]
-pub trait Release: Send + Sync {
+pub trait ServerVersion: Send + Sync {
     /// The version of the server that answers, for example `1.21.4`. It takes `agent:read`.
     async fn version(&self) -> Result<String, ConsulError>;
 }
@@ -128,7 +128,7 @@ impl HttpConsul {
 }
 
 #[async_trait]
-impl Release for HttpConsul {
+impl ServerVersion for HttpConsul {
     async fn version(&self) -> Result<String, ConsulError> {
         Ok(self.agent_self().await?.config.version)
     }

@@ -23,7 +23,7 @@ pub type Fields = Map<String, Value>;
 
 /// The kinds of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ObjectKind {
     /// An admin partition (Enterprise).
     Partition,
     /// A namespace (Enterprise).
@@ -45,7 +45,7 @@ pub enum Kind {
 /// A desired object in Consul.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object {
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// Its name, unique among its kind and tenancy; for a binding rule, what it binds.
     pub name: String,
     pub tenancy: Tenancy,
@@ -57,8 +57,8 @@ impl Object {
     /// Whether this object refers to `other`, so that it can only be created after it.
     pub fn refers_to(&self, other: &Self) -> bool {
         match other.kind {
-            Kind::AuthMethod => self.text("AuthMethod") == Some(&other.name),
-            Kind::Policy => {
+            ObjectKind::AuthMethod => self.text("AuthMethod") == Some(&other.name),
+            ObjectKind::Policy => {
                 [self.body.get("Policies"), self.body.get("ACLs").and_then(|acls| acls.get("PolicyDefaults"))]
                     .into_iter()
                     .filter_map(|links| links?.as_array())
@@ -85,17 +85,17 @@ impl Object {
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            Kind::Partition => write!(f, "partition {}", self.name),
-            Kind::Namespace => write!(f, "namespace {}", self.name),
-            Kind::Policy => write!(f, "ACL policy {}", self.name),
-            Kind::Role => write!(f, "ACL role {}", self.name),
-            Kind::AuthMethod => write!(f, "auth method {}", self.name),
-            Kind::BindingRule => {
+            ObjectKind::Partition => write!(f, "partition {}", self.name),
+            ObjectKind::Namespace => write!(f, "namespace {}", self.name),
+            ObjectKind::Policy => write!(f, "ACL policy {}", self.name),
+            ObjectKind::Role => write!(f, "ACL role {}", self.name),
+            ObjectKind::AuthMethod => write!(f, "auth method {}", self.name),
+            ObjectKind::BindingRule => {
                 let method = self.text("AuthMethod").unwrap_or_default();
                 write!(f, "binding rule of auth method {method} for {}", self.name)
             }
-            Kind::AnonymousToken => f.write_str("the anonymous ACL token"),
-            Kind::SyntheticNode => write!(f, "node {}", self.name),
+            ObjectKind::AnonymousToken => f.write_str("the anonymous ACL token"),
+            ObjectKind::SyntheticNode => write!(f, "node {}", self.name),
         }
     }
 }
@@ -149,8 +149,8 @@ impl ObjectReads for HttpConsul {
 
     async fn read(&self, object: &Object) -> Result<Option<Fields>, ConsulError> {
         match object.kind {
-            Kind::BindingRule => return oldest_rule(self, object).await,
-            Kind::SyntheticNode => return node(self, object).await,
+            ObjectKind::BindingRule => return oldest_rule(self, object).await,
+            ObjectKind::SyntheticNode => return node(self, object).await,
             _ => {}
         }
         let mut path = collection(object.kind).to_vec();
@@ -166,7 +166,7 @@ impl ObjectReads for HttpConsul {
 impl ObjectWrites for HttpConsul {
     async fn create(&self, object: &Object, body: Fields) -> Result<(), ConsulError> {
         match object.kind {
-            Kind::BindingRule => create_rule(self, object, body).await,
+            ObjectKind::BindingRule => create_rule(self, object, body).await,
             _ => write(self, object, collection(object.kind), body).await,
         }
     }
@@ -198,28 +198,30 @@ impl HttpConsul {
 }
 
 /// The path for the creation of objects of a kind, and the parent of existing ones.
-fn collection(kind: Kind) -> &'static [&'static str] {
+fn collection(kind: ObjectKind) -> &'static [&'static str] {
     match kind {
-        Kind::Partition => &["partition"],
-        Kind::Namespace => &["namespace"],
-        Kind::Policy => &["acl", "policy"],
-        Kind::Role => &["acl", "role"],
-        Kind::AuthMethod => &["acl", "auth-method"],
-        Kind::BindingRule => &["acl", "binding-rule"],
-        Kind::AnonymousToken => &["acl", "token"],
-        Kind::SyntheticNode => &["catalog", "register"],
+        ObjectKind::Partition => &["partition"],
+        ObjectKind::Namespace => &["namespace"],
+        ObjectKind::Policy => &["acl", "policy"],
+        ObjectKind::Role => &["acl", "role"],
+        ObjectKind::AuthMethod => &["acl", "auth-method"],
+        ObjectKind::BindingRule => &["acl", "binding-rule"],
+        ObjectKind::AnonymousToken => &["acl", "token"],
+        ObjectKind::SyntheticNode => &["catalog", "register"],
     }
 }
 
 /// Whether the path of an object of the kind contains its ID instead of its name.
-fn is_addressed_by_id(kind: Kind) -> bool {
-    matches!(kind, Kind::Policy | Kind::Role)
+fn is_addressed_by_id(kind: ObjectKind) -> bool {
+    matches!(kind, ObjectKind::Policy | ObjectKind::Role)
 }
 
 /// Adds the tenancy of the object. Nodes and namespaces have a partition, but no namespace.
 fn in_tenancy_of(request: Request, object: &Object) -> Request {
     match (object.kind, object.tenancy.partition()) {
-        (Kind::Namespace | Kind::SyntheticNode, Some(partition)) => request.query("partition", partition.as_str()),
+        (ObjectKind::Namespace | ObjectKind::SyntheticNode, Some(partition)) => {
+            request.query("partition", partition.as_str())
+        }
         _ => request.within(&object.tenancy),
     }
 }

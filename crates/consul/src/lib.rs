@@ -2,7 +2,7 @@
 //! [`HttpConsul`] implements all of them.
 //!
 //! ```text
-//!  TokenReads   CatalogReads   AgentReads   ObjectReads   Logins  Permissions  Release
+//!  TokenReads   CatalogReads   AgentReads   ObjectReads   Logins  Permissions  ServerVersion
 //!  TokenWrites  CatalogWrites  AgentWrites  ObjectWrites
 //!       └─────────────┴──────┬──────┴────────────┴───────────┴─────────┴─────────┘
 //!             HttpConsul (http): retries, failover between servers
@@ -28,9 +28,9 @@ mod servers;
 
 pub use self::{
     acl::{Grant, NewToken, Token, TokenFilter, TokenReads, TokenSearch, TokenWrites, grants_of},
-    agent::{AgentReads, AgentWrites, Datacenter, Release},
+    agent::{AgentReads, AgentWrites, Datacenter, ServerVersion},
     authorization::{Logins, OwnToken, Permissions},
-    bootstrap::{Fields, Kind, Object, ObjectReads, ObjectWrites, fields},
+    bootstrap::{Fields, Object, ObjectKind, ObjectReads, ObjectWrites, fields},
     catalog::{CatalogReads, CatalogWrites, MAX_TRANSACTION_OPERATIONS},
     credential::{CredentialError, CredentialSource},
     endpoints::{ConnectorError, TlsSettings},

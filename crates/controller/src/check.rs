@@ -3,7 +3,7 @@
 
 use std::{fmt, sync::Arc};
 
-use consul::{ConsulError, Fields, Kind, Object, OwnToken};
+use consul::{ConsulError, Fields, Object, ObjectKind, OwnToken};
 use mesh::{
     cluster_selection::ClusterPattern,
     permissions::{Permission, exceeding, required, required_to_observe},
@@ -91,8 +91,12 @@ impl InstallationCheck {
     async fn excess(&self, policies: &[String]) -> Vec<String> {
         let mut excess = Vec::new();
         for name in policies {
-            let policy =
-                Object { kind: Kind::Policy, name: name.clone(), tenancy: Tenancy::Community, body: Fields::new() };
+            let policy = Object {
+                kind: ObjectKind::Policy,
+                name: name.clone(),
+                tenancy: Tenancy::Community,
+                body: Fields::new(),
+            };
             let fields = self.context.observer.consul.read(&policy).await.ok().flatten().unwrap_or_default();
             let rules = fields.get("Rules").and_then(Value::as_str).unwrap_or_default();
             excess.extend(exceeding(rules, self.mode, self.needs_operator));

@@ -8,7 +8,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use async_trait::async_trait;
 use aws::secrets::{SecretWrites, SecretsError};
 use consul::{
-    AgentWrites, CatalogWrites, ConsulError, Fields, Grant, Kind, NewToken, Object, ObjectWrites, Token, TokenWrites,
+    AgentWrites, CatalogWrites, ConsulError, Fields, Grant, NewToken, Object, ObjectKind, ObjectWrites, Token,
+    TokenWrites,
 };
 use mesh::{
     catalog::{HealthCheck, ServiceInstance},
@@ -18,13 +19,13 @@ use mesh::{
     tenancy::Tenancy,
     token::AccessorId,
 };
-use observe::Consul;
+use observe::ConsulReads;
 use serde_json::Value;
 
 use crate::edges::{Edges, Writes};
 
 /// Nothing is written. Policies are read, because their deletion depends on what Consul has.
-struct WithoutWrites(Arc<dyn Consul>);
+struct WithoutWrites(Arc<dyn ConsulReads>);
 
 /// The writes of a mode.
 pub(crate) fn in_mode(mode: Mode, edges: &Edges) -> Writes {
@@ -194,15 +195,15 @@ impl ObjectWrites for WithoutWrites {
 }
 
 /// The call that writes an object of a kind.
-fn write(kind: Kind) -> &'static str {
+fn write(kind: ObjectKind) -> &'static str {
     match kind {
-        Kind::Partition => "PUT /v1/partition",
-        Kind::Namespace => "PUT /v1/namespace",
-        Kind::Policy => "PUT /v1/acl/policy",
-        Kind::Role => "PUT /v1/acl/role",
-        Kind::AuthMethod => "PUT /v1/acl/auth-method",
-        Kind::BindingRule => "PUT /v1/acl/binding-rule",
-        Kind::AnonymousToken => "PUT /v1/acl/token",
-        Kind::SyntheticNode => "PUT /v1/catalog/register",
+        ObjectKind::Partition => "PUT /v1/partition",
+        ObjectKind::Namespace => "PUT /v1/namespace",
+        ObjectKind::Policy => "PUT /v1/acl/policy",
+        ObjectKind::Role => "PUT /v1/acl/role",
+        ObjectKind::AuthMethod => "PUT /v1/acl/auth-method",
+        ObjectKind::BindingRule => "PUT /v1/acl/binding-rule",
+        ObjectKind::AnonymousToken => "PUT /v1/acl/token",
+        ObjectKind::SyntheticNode => "PUT /v1/catalog/register",
     }
 }

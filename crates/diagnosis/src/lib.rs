@@ -9,10 +9,10 @@
 //!                       └▶ compare ─▶ CompareReport
 //!                           Mode=observe beside another controller
 //!
-//!  doctor::Doctor ─▶ readings of the installation ─▶ checks ─▶ DoctorReport
+//!  observe::InstallationReader ─▶ doctor ─▶ DoctorReport
 //! ```
 //!
-//! Everything is read, and nothing is changed. What could not be read is a problem of the reading, and never counts as absent.
+//! Values in, verdicts out: it reads nothing itself. What could not be read never counts as absent.
 
 mod compare;
 pub mod doctor;

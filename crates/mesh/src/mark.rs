@@ -110,7 +110,7 @@ impl TokenDescription {
     }
 
     /// The mark of the controller that created the token.
-    pub fn holder(&self) -> Option<&HolderMark> {
+    pub fn holder_mark(&self) -> Option<&HolderMark> {
         match &self.mark {
             Mark::Holder(mark) => Some(mark),
             Mark::Login(_) | Mark::None => None,
@@ -128,7 +128,7 @@ impl TokenDescription {
 
     /// Whether a controller of one of `clusters` created the token for `holder`.
     pub fn is_of(&self, holder: &TokenHolder, clusters: &ClusterSelection) -> bool {
-        self.holder().is_some_and(|mark| mark.is_for(holder) && mark.is_of(clusters))
+        self.holder_mark().is_some_and(|mark| mark.is_for(holder) && mark.is_of(clusters))
     }
 
     /// With the mark of the secret at `place`, as [`super::secret_name::SecretNames::place_of`] returns it.
@@ -139,11 +139,11 @@ impl TokenDescription {
 
     /// With a mark for each of `clusters` that the description does not name yet.
     #[must_use]
-    pub fn used_in<'a>(self, clusters: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn with_users<'a>(self, clusters: impl IntoIterator<Item = &'a str>) -> Self {
         clusters.into_iter().fold(self, |marked, cluster| {
             let names = |named: &str| cluster == named || cluster.rsplit('/').next() == Some(named);
             let names_it = |mark: &HolderMark| names(&mark.cluster) || mark.used_in.iter().any(|named| names(named));
-            if marked.holder().is_none_or(names_it) {
+            if marked.holder_mark().is_none_or(names_it) {
                 marked
             } else {
                 format!("{marked}\n{USED_IN_KEY}: {cluster}").into()
@@ -153,13 +153,13 @@ impl TokenDescription {
 
     /// With the mark that the token has been unused since `since`.
     #[must_use]
-    pub fn unused(&self, since: Timestamp) -> Self {
+    pub fn with_unused_since(&self, since: Timestamp) -> Self {
         format!("{self}\n{UNUSED_SINCE_KEY}: {since}").into()
     }
 
     /// Without the mark of an unused token, because a task of its service has started.
     #[must_use]
-    pub fn used(&self) -> Self {
+    pub fn without_unused_since(&self) -> Self {
         let lines = self.text.lines().filter(|line| !line.starts_with(UNUSED_SINCE_KEY));
         lines.collect::<Vec<_>>().join("\n").into()
     }
@@ -169,8 +169,8 @@ impl TokenDescription {
     ///
     /// The tenth bounds the writes to Consul when task definitions are registered in quick succession.
     pub fn with_restarted_wait(&self, now: Timestamp, wait: Duration) -> Option<Self> {
-        let since = self.holder()?.unused_since?;
-        (elapsed(since, now) >= wait / 10).then(|| self.used().unused(now))
+        let since = self.holder_mark()?.unused_since?;
+        (elapsed(since, now) >= wait / 10).then(|| self.without_unused_since().with_unused_since(now))
     }
 }
 
@@ -311,11 +311,11 @@ mod tests {
     #[test]
     fn marks_of_own_tokens_are_parsed() {
         let description = TokenHolder::Service(service()).token_description(&cluster());
-        let mark = description.holder().unwrap();
+        let mark = description.holder_mark().unwrap();
         assert_eq!(mark.service, Some("web".parse().unwrap()));
         assert!(mark.has_arn_of(&clusters("prod")) && mark.is_in(&Tenancy::Community));
         let client = TokenHolder::Client { tenancy: Tenancy::Community };
-        assert_eq!(client.token_description(&cluster()).holder().unwrap().service, None);
+        assert_eq!(client.token_description(&cluster()).holder_mark().unwrap().service, None);
     }
 
     #[test]
@@ -335,34 +335,34 @@ mod tests {
     fn unused_mark_is_added_and_removed() {
         let description = TokenHolder::Service(service()).token_description(&cluster());
         let since = Timestamp::from_second(1_000_000).unwrap();
-        let unused = description.unused(since);
-        assert_eq!(unused.holder().unwrap().unused_since, Some(since));
+        let unused = description.with_unused_since(since);
+        assert_eq!(unused.holder_mark().unwrap().unused_since, Some(since));
         assert!(unused.is_of(&TokenHolder::Service(service()), &clusters("prod")));
-        assert_eq!(unused.used(), description);
-        assert_eq!(description.used(), description);
+        assert_eq!(unused.without_unused_since(), description);
+        assert_eq!(description.without_unused_since(), description);
     }
 
     #[test]
     fn further_clusters_are_marked_once() {
         let description = TokenHolder::Service(service()).token_description(&cluster());
         let other = "arn:aws:ecs:us-east-1:123456789012:cluster/other";
-        let marked = description.clone().used_in([cluster().as_str(), other, other]);
+        let marked = description.clone().with_users([cluster().as_str(), other, other]);
         assert_eq!(marked.as_str(), format!("{description}\necs-mesh-controller/used-in: {other}"));
-        assert_eq!(marked.holder().unwrap().cluster_outside(&clusters("prod")), Some(other));
-        assert_eq!(description.holder().unwrap().cluster_outside(&clusters("prod")), None);
+        assert_eq!(marked.holder_mark().unwrap().cluster_outside(&clusters("prod")), Some(other));
+        assert_eq!(description.holder_mark().unwrap().cluster_outside(&clusters("prod")), None);
         let by_name = TokenDescription::from("Token for web service\nconsul.hashicorp.com/cluster: prod");
-        assert_eq!(by_name.clone().used_in([cluster().as_str()]), by_name, "as consul-ecs names it");
-        assert_eq!(TokenDescription::from("by hand").used_in([other]).as_str(), "by hand");
+        assert_eq!(by_name.clone().with_users([cluster().as_str()]), by_name, "as consul-ecs names it");
+        assert_eq!(TokenDescription::from("by hand").with_users([other]).as_str(), "by hand");
     }
 
     #[test]
     fn mark_of_a_secret_excludes_other_secrets() {
         let plain = TokenHolder::Service(service()).token_description(&cluster());
         let marked = plain.for_secret("123456789012/us-east-1/consul-ecs-web");
-        let marked = marked.holder().unwrap();
+        let marked = marked.holder_mark().unwrap();
         assert!(marked.may_be_for("123456789012/us-east-1/consul-ecs-web"));
         assert!(!marked.may_be_for("123456789012/us-east-1/blue-web"), "the secret of another deployment");
-        assert!(plain.holder().unwrap().may_be_for("123456789012/us-east-1/blue-web"));
+        assert!(plain.holder_mark().unwrap().may_be_for("123456789012/us-east-1/blue-web"));
     }
 
     #[test]
@@ -393,9 +393,9 @@ mod tests {
         for (holder, name, text) in written {
             let place = format!("123456789012/us-east-1/consul-ecs-{name}");
             let since = Timestamp::from_second(1_000).unwrap();
-            let marked = holder.token_description(&cluster()).for_secret(&place).unused(since);
+            let marked = holder.token_description(&cluster()).for_secret(&place).with_unused_since(since);
             assert_eq!(marked.as_str(), text);
-            let mark = marked.holder().unwrap();
+            let mark = marked.holder_mark().unwrap();
             assert!(mark.is_for(&holder) && mark.has_arn_of(&clusters("prod")) && mark.may_be_for(&place), "{text}");
             assert_eq!(mark.unused_since, Some(since));
         }
@@ -408,10 +408,10 @@ mod tests {
         let after = |description: &TokenDescription, hours| {
             description.with_restarted_wait(since + Duration::from_hours(hours), wait)
         };
-        let unused = description.unused(since);
+        let unused = description.with_unused_since(since);
         assert_eq!(after(&unused, 1), None);
         let restarted = after(&unused, 2).unwrap();
-        assert_eq!(restarted, description.unused(since + Duration::from_hours(2)));
+        assert_eq!(restarted, description.with_unused_since(since + Duration::from_hours(2)));
         assert_eq!(after(&description, 19), None, "a token in use does not wait");
     }
 }

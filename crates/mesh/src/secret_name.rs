@@ -248,7 +248,7 @@ mod tests {
 
     /// The mark of a token that the deployment with these names creates for `holder`.
     fn mark(names: &SecretNames, holder: &TokenHolder) -> HolderMark {
-        holder.token_description(&cluster("prod")).for_secret(&names.place_of(holder)).holder().unwrap().clone()
+        holder.token_description(&cluster("prod")).for_secret(&names.place_of(holder)).holder_mark().unwrap().clone()
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
         let found = in_tenancy("team", "default").tenancy;
         let description = TokenHolder::Service(service.clone()).token_description(&cluster("prod"));
         let holder_of = |description: &TokenDescription, found: &Tenancy| {
-            names("mesh").holder_of(description.holder().unwrap(), found)
+            names("mesh").holder_of(description.holder_mark().unwrap(), found)
         };
         assert_eq!(holder_of(&description, &found), Some(TokenHolder::Service(service)));
         assert_eq!(holder_of(&description, &in_tenancy("team", "web").tenancy), None, "astray");

@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn token_that_no_task_has_used_blocks_no_spelling() {
-        let unused = token(1, token_of("WEB").description.unused(Timestamp::UNIX_EPOCH).as_str());
+        let unused = token(1, token_of("WEB").description.with_unused_since(Timestamp::UNIX_EPOCH).as_str());
         let secrets = BTreeMap::from([(holder("Web"), secret(SecretState::Missing))]);
         let required = BTreeSet::from([holder("Web")]);
         assert_eq!(refused(&required, &[unused], &secrets, &names()), BTreeSet::new());

@@ -189,7 +189,7 @@ impl ListedToken {
 
     /// The mark of the controller that created it.
     pub fn mark(&self) -> Option<&HolderMark> {
-        self.description.holder()
+        self.description.holder_mark()
     }
 
     /// Whether a login created it, and its description names `task` of `cluster`.

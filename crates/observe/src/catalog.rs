@@ -11,7 +11,7 @@ use mesh::{
     token::{Grants, ListedToken},
 };
 
-use crate::{clock::Deadline, concurrency::concurrently, edges::Consul, error::CallError};
+use crate::{clock::Deadline, concurrency::concurrently, edges::ConsulReads, error::CallError};
 
 /// The synthetic node of a cluster in one partition.
 pub(crate) enum ClusterNode {
@@ -24,7 +24,7 @@ pub(crate) enum ClusterNode {
 
 /// Reads the synthetic node of a cluster in the partition of `tenancy`.
 pub(crate) async fn node_of(
-    consul: &dyn Consul,
+    consul: &dyn ConsulReads,
     cluster: &ClusterArn,
     tenancy: &Tenancy,
 ) -> Result<ClusterNode, ConsulError> {

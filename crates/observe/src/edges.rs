@@ -8,25 +8,28 @@ use aws::{
     iam::IamRoles,
     secrets::SecretReads,
 };
-use consul::{AgentReads, CatalogReads, Logins, ObjectReads, Permissions, Release, TokenReads};
+use consul::{AgentReads, CatalogReads, Logins, ObjectReads, Permissions, ServerVersion, TokenReads};
 
 use crate::clock::Clock;
 
 /// Consul: tokens, catalog, agents, what decides about logins, the objects of the bootstrap, the controller's own permissions, and the
 /// release.
-pub trait Consul: TokenReads + CatalogReads + AgentReads + Logins + ObjectReads + Permissions + Release {}
+pub trait ConsulReads:
+    TokenReads + CatalogReads + AgentReads + Logins + ObjectReads + Permissions + ServerVersion
+{
+}
 
-impl<T: TokenReads + CatalogReads + AgentReads + Logins + ObjectReads + Permissions + Release> Consul for T {}
+impl<T: TokenReads + CatalogReads + AgentReads + Logins + ObjectReads + Permissions + ServerVersion> ConsulReads for T {}
 
 /// ECS: task definitions, clusters, services, tasks and container instances.
-pub trait Ecs: TaskDefinitions + Clusters + EcsServices + Tasks + ContainerInstances {}
+pub trait EcsReads: TaskDefinitions + Clusters + EcsServices + Tasks + ContainerInstances {}
 
-impl<T: TaskDefinitions + Clusters + EcsServices + Tasks + ContainerInstances> Ecs for T {}
+impl<T: TaskDefinitions + Clusters + EcsServices + Tasks + ContainerInstances> EcsReads for T {}
 
 #[derive(Clone)]
 pub struct Reads {
-    pub consul: Arc<dyn Consul>,
-    pub ecs: Arc<dyn Ecs>,
+    pub consul: Arc<dyn ConsulReads>,
+    pub ecs: Arc<dyn EcsReads>,
     pub ec2: Arc<dyn Ec2>,
     pub iam: Arc<dyn IamRoles>,
     pub secrets: Arc<dyn SecretReads>,

@@ -5,7 +5,7 @@ use aws::{
     installation::{AwsInstallation, Caller, DeployedStack, Invoked, Mapping, Resources, TopicKey, Trail},
     queue::{DeadLetterQueues, FailedMessage},
 };
-use consul::{ConsulError, HttpConsul, OwnToken, Permissions as _, Release as _};
+use consul::{ConsulError, HttpConsul, OwnToken, Permissions as _, ServerVersion as _};
 use mesh::{
     arn::ClusterArn,
     cluster_selection::ClusterSelection,

@@ -1,5 +1,15 @@
 //! Reads the world of a scope, once: tasks and their definitions in ECS, and what Consul and Secrets Manager have of them, each with
 //! what could not be read and why. It judges nothing, and cannot write.
+//!
+//! ```text
+//!  events ───▶ Observer::observe ──┐
+//!  sweep, ───▶ Observer::survey ───┼─▶ tasks · definitions · catalog · hosts ─▶ values, and what could not be read
+//!  clean-up                        │
+//!  ecs-mesh ─▶ Inspector::inspect ─┘
+//!              InstallationReader, History: the stack, its functions and their log
+//! ```
+//!
+//! A controller refuses where a value is missing; a diagnosis goes on and says so. Both read with the same functions.
 
 mod catalog;
 mod changes;
@@ -36,7 +46,7 @@ pub use self::{
     clock::{Clock, Deadline, OutOfTime, SystemClock, Timed, TimestampCache},
     concurrency::{concurrently, concurrently_in_order},
     definitions::Definitions,
-    edges::{Consul, Ecs, Reads},
+    edges::{ConsulReads, EcsReads, Reads},
     error::{CallError, Reach},
     history::{History, Wanted},
     inspected::{InspectedCluster, MemberService, OtherController, Outside, RunsAs},

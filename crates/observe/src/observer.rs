@@ -24,15 +24,15 @@ use mesh::{
 use crate::{
     clock::{Clock, TimestampCache},
     concurrency::CONCURRENCY,
-    edges::{Consul, Ecs, Reads},
+    edges::{ConsulReads, EcsReads, Reads},
     error::CallError,
 };
 
 /// Reads what a plan needs: of the tasks of events, and, in [`crate::survey`], of whole clusters.
 pub struct Observer {
     pub scope: Arc<Scope>,
-    pub consul: Arc<dyn Consul>,
-    pub ecs: Arc<dyn Ecs>,
+    pub consul: Arc<dyn ConsulReads>,
+    pub ecs: Arc<dyn EcsReads>,
     pub iam: Arc<dyn IamRoles>,
     pub clock: Arc<dyn Clock>,
     pub(crate) ec2: Arc<dyn Ec2>,

@@ -20,7 +20,7 @@ use mesh::{
 use tracing::warn;
 
 use crate::{
-    clock::Deadline, concurrency::CONCURRENCY, definitions::Definitions, edges::Ecs, error::CallError,
+    clock::Deadline, concurrency::CONCURRENCY, definitions::Definitions, edges::EcsReads, error::CallError,
     observer::Observer,
 };
 
@@ -247,7 +247,7 @@ pub(crate) struct ListedTasks {
 }
 
 /// Lists and describes the tasks of a cluster.
-pub(crate) async fn list_tasks(ecs: &dyn Ecs, cluster: &ClusterArn) -> Result<ListedTasks, EcsError> {
+pub(crate) async fn list_tasks(ecs: &dyn EcsReads, cluster: &ClusterArn) -> Result<ListedTasks, EcsError> {
     let TaskList { mut running, mut stopped } = ecs.list_tasks(cluster).await?;
     let listed: BTreeSet<TaskArn> = running.iter().chain(&stopped).cloned().collect();
     let described = describe_all(ecs, cluster, &Vec::from_iter(listed)).await?;
@@ -259,7 +259,7 @@ pub(crate) async fn list_tasks(ecs: &dyn Ecs, cluster: &ClusterArn) -> Result<Li
 
 /// Describes tasks of a cluster in concurrent calls for up to 100 each.
 async fn describe_all(
-    ecs: &dyn Ecs,
+    ecs: &dyn EcsReads,
     cluster: &ClusterArn,
     tasks: &[TaskArn],
 ) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
@@ -270,7 +270,7 @@ async fn describe_all(
 
 /// Task definitions, each once.
 pub(crate) async fn read_definitions(
-    ecs: &dyn Ecs,
+    ecs: &dyn EcsReads,
     arns: impl IntoIterator<Item = &TaskDefinitionArn>,
     deadline: Deadline,
 ) -> Definitions {

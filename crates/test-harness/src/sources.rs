@@ -11,7 +11,9 @@ const NOT_SHIPPED: [&str; 2] = ["local-stack", "test-harness"];
 pub fn sources() -> Vec<String> {
     let mut found = Vec::new();
     walk("src", &mut found);
-    for folder in entries("crates").into_iter().filter(|name| !NOT_SHIPPED.contains(&name.as_str())) {
+    let is_crate = |name: &String| in_repository(&format!("crates/{name}")).is_dir();
+    let crates = entries("crates").into_iter().filter(is_crate);
+    for folder in crates.filter(|name| !NOT_SHIPPED.contains(&name.as_str())) {
         walk(&format!("crates/{folder}/src"), &mut found);
     }
     found.sort();

@@ -7,7 +7,7 @@ use controller::{Edges, Queue};
 use mesh::arn::{ClusterArn, TaskArn, TaskDefinitionArn};
 use mesh::secret::{Retirement, SecretState, StoredSecret};
 use mesh::token::TokenPair;
-use observe::Ecs;
+use observe::EcsReads;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Exchange, assert_same, real};
@@ -77,7 +77,12 @@ async fn secrets_behave_as_on_ministack() {
     assert_same(&simulated.drive(CallOutcome::Served, secrets(&simulated.edges, &name)), &real);
 }
 
-async fn tasks(ecs: &dyn Ecs, cluster: &ClusterArn, definition: &TaskDefinitionArn, known: &[TaskArn; 2]) -> Exchange {
+async fn tasks(
+    ecs: &dyn EcsReads,
+    cluster: &ClusterArn,
+    definition: &TaskDefinitionArn,
+    known: &[TaskArn; 2],
+) -> Exchange {
     let mut all = Exchange::default();
     let elsewhere: ClusterArn = format!("{}-elsewhere", cluster.as_str()).parse().unwrap();
     let statuses = ecs.cluster_statuses(&[cluster.clone(), elsewhere.clone()]).await;

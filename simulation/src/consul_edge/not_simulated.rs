@@ -1,7 +1,9 @@
 //! What the controller reads and creates when it is set up.
 
 use async_trait::async_trait;
-use consul::{ConsulError, Fields, Kind, Object, ObjectReads, ObjectWrites, OwnToken, Permissions, Release};
+use consul::{
+    ConsulError, Fields, Object, ObjectKind, ObjectReads, ObjectWrites, OwnToken, Permissions, ServerVersion,
+};
 use mesh::{
     permissions::Permission,
     tenancy::{Tenancy, TenancyName},
@@ -25,7 +27,7 @@ impl ObjectReads for ConsulEdge {
 
     /// Only of policies, which mode `observe` reads instead of writing them.
     async fn read(&self, object: &Object) -> Result<Option<Fields>, ConsulError> {
-        if object.kind != Kind::Policy {
+        if object.kind != ObjectKind::Policy {
             return Err(not_simulated());
         }
         Ok(self.policy(object).await?.map(|()| object.body.clone()))
@@ -56,7 +58,7 @@ impl Permissions for ConsulEdge {
 }
 
 #[async_trait]
-impl Release for ConsulEdge {
+impl ServerVersion for ConsulEdge {
     async fn version(&self) -> Result<String, ConsulError> {
         Err(not_simulated())
     }

@@ -1,9 +1,9 @@
 //! Consul Enterprise: the request of every method of the client, with its partition and namespace.
 
 use consul::{
-    AgentReads as _, AgentWrites as _, CatalogReads as _, CatalogWrites as _, ConsulError, Grant, Kind, Logins as _,
-    NewToken, Object, ObjectReads as _, ObjectWrites as _, Permissions as _, Release as _, TokenReads as _,
-    TokenWrites as _,
+    AgentReads as _, AgentWrites as _, CatalogReads as _, CatalogWrites as _, ConsulError, Grant, Logins as _,
+    NewToken, Object, ObjectKind, ObjectReads as _, ObjectWrites as _, Permissions as _, ServerVersion as _,
+    TokenReads as _, TokenWrites as _,
 };
 use mesh::{
     arn::TaskArn,
@@ -179,35 +179,35 @@ async fn requests_of_the_bootstrap_name_their_tenancy() {
     let made_rule = format!("PUT /acl/binding-rule?HOME, {rules}, DELETE /acl/binding-rule/new?HOME");
     for (object, read, created, updated) in [
         // Partitions belong to the datacenter, and a node is in a partition, and in no namespace
-        (named(Kind::Partition, "team", Tenancy::Community), "GET /partition/team", "PUT /partition", None),
+        (named(ObjectKind::Partition, "team", Tenancy::Community), "GET /partition/team", "PUT /partition", None),
         (
-            named(Kind::Namespace, "n", enterprise()),
+            named(ObjectKind::Namespace, "n", enterprise()),
             "GET /namespace/n?P",
             "PUT /namespace?P",
             Some("PUT /namespace/n?P"),
         ),
-        (named(Kind::Policy, "p", home()), "GET /acl/policy/name/p?HOME", "PUT /acl/policy?HOME", None),
+        (named(ObjectKind::Policy, "p", home()), "GET /acl/policy/name/p?HOME", "PUT /acl/policy?HOME", None),
         (
-            named(Kind::Role, "r", home()),
+            named(ObjectKind::Role, "r", home()),
             "GET /acl/role/name/r?HOME",
             "PUT /acl/role?HOME",
             Some("PUT /acl/role/id-1?HOME"),
         ),
         (
-            named(Kind::AuthMethod, "m", home()),
+            named(ObjectKind::AuthMethod, "m", home()),
             "GET /acl/auth-method/m?HOME",
             "PUT /acl/auth-method?HOME",
             Some("PUT /acl/auth-method/m?HOME"),
         ),
-        (object(Kind::BindingRule, "service n", home(), rule), rules, &made_rule, None),
+        (object(ObjectKind::BindingRule, "service n", home(), rule), rules, &made_rule, None),
         (
-            named(Kind::AnonymousToken, ACCESSOR, Tenancy::of_default_partition()),
+            named(ObjectKind::AnonymousToken, ACCESSOR, Tenancy::of_default_partition()),
             &format!("GET /acl/token/{{accessor}}{of_default}"),
             &format!("PUT /acl/token{of_default}"),
             Some("PUT /acl/token/{accessor}?D&ns=default"),
         ),
         (
-            named(Kind::SyntheticNode, CLUSTER, home()),
+            named(ObjectKind::SyntheticNode, CLUSTER, home()),
             "GET /catalog/nodes?{of_node}&consistent=&P",
             "PUT /catalog/register?P",
             None,

@@ -7,7 +7,7 @@ use consul::{
     AgentReads as _, AgentWrites as _, CatalogReads as _, CatalogWrites as _, ConsulUrls, Grant, HttpConsul, NewToken,
     ObjectReads as _, ObjectWrites as _, TlsSettings, TokenReads as _, TokenWrites as _,
 };
-use consul::{Kind, Object};
+use consul::{Object, ObjectKind};
 use futures::future::join_all;
 use mesh::{
     arn::{ClusterArn, TaskId},
@@ -141,11 +141,15 @@ impl<'a> Objects<'a> {
         };
         let node = cluster_arn(&format!("{}-new", self.name));
         let registration = json!({ "Node": node, "Address": "127.0.0.1", "NodeMeta": { "synthetic-node": "true" } });
-        let node = object(Kind::SyntheticNode, node, registration);
-        let policy =
-            object(Kind::Policy, format!("{}-gateway", self.name), json!({ "Name": format!("{}-gateway", self.name) }));
-        let role = object(Kind::Role, format!("{}-role", self.name), json!({ "Name": format!("{}-role", self.name) }));
-        let method = object(Kind::AuthMethod, "unknown".to_owned(), json!({}));
+        let node = object(ObjectKind::SyntheticNode, node, registration);
+        let policy = object(
+            ObjectKind::Policy,
+            format!("{}-gateway", self.name),
+            json!({ "Name": format!("{}-gateway", self.name) }),
+        );
+        let role =
+            object(ObjectKind::Role, format!("{}-role", self.name), json!({ "Name": format!("{}-role", self.name) }));
+        let method = object(ObjectKind::AuthMethod, "unknown".to_owned(), json!({}));
         let mut made = Vec::new();
         for (what, object) in [("makes a node", &node), ("makes a policy", &policy), ("makes a role", &role)] {
             let is_made = self.client.create(object, object.body.clone()).await.is_ok();

@@ -10,7 +10,7 @@ use report::Event;
 use serde_json::{Value, json};
 
 use self::fakes::{Account, Bucket, RecordingAnnouncer, arn, invocation};
-use super::{Auditor, Edges, Order, auditor::Incomplete};
+use super::{AuditEdges, Auditor, Order, auditor::Incomplete};
 
 const RECORD: &str = "announced/web/7.json";
 
@@ -26,9 +26,9 @@ impl World {
         Self { account: Arc::new(account), ..Self::default() }
     }
 
-    fn edges(&self) -> Edges {
+    fn edges(&self) -> AuditEdges {
         let (topic, bus) = (self.announcer.clone(), self.announcer.clone());
-        Edges { inventory: self.account.clone(), store: self.bucket.clone(), topic, bus }
+        AuditEdges { inventory: self.account.clone(), store: self.bucket.clone(), topic, bus }
     }
 
     async fn run(&self, id: &str, payload: &Value) -> Result<Value, Incomplete> {
@@ -41,7 +41,7 @@ impl World {
 }
 
 /// An auditor of a deployment that manages these clusters.
-fn auditor(clusters: &str, edges: Edges) -> Auditor {
+fn auditor(clusters: &str, edges: AuditEdges) -> Auditor {
     let clusters = ClusterSelection::parse(clusters, Some("arn:aws:ecs:us-east-1:123456789012:cluster/")).unwrap();
     let names = SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &clusters);
     let deployment = Deployment { mode: TokenMode::Auto, names, default_tenancy: Some(Tenancy::Community) };

@@ -5,7 +5,7 @@ mod options;
 
 use serde_json::{Value, json};
 
-pub use self::options::{Images, InjectError, Options, Target, TokenSecrets, Upstream};
+pub use self::options::{Images, InjectError, Options, Upstream};
 use audit_read::definition::{
     Container, DEFAULT_STOP_TIMEOUT, Dependency, Dialect, Field, List, Maybe, TaskDefinition,
 };
@@ -91,10 +91,10 @@ impl<'d> Plan<'d> {
         if !definition.containers.is_complete || definition.containers.items.is_empty() {
             return Err(InjectError::Unknown("containerDefinitions"));
         }
-        if definition.execution_role.is_absent() && options.needs_secrets() {
+        if definition.execution_role.is_absent() && options.ca_secret.is_some() {
             return Err(InjectError::NoExecutionRole);
         }
-        if definition.task_role.is_absent() && options.task_role.is_none() && options.logs_in() {
+        if definition.task_role.is_absent() && options.task_role.is_none() && options.acls {
             return Err(InjectError::NoTaskRole);
         }
         let is_envoy = |container: &Container| envoy.is_some_and(|envoy| std::ptr::eq(envoy, container));

@@ -4,67 +4,33 @@ use std::str::FromStr;
 
 use crate::{
     rules::servers::wrong_address,
-    subject::{Feature, Generation, Image, Release},
-    versions::{Program, lines_of, newest_for, newest_pair_for, newest_partner, table},
+    subject::{Generation, Image, Release},
+    versions::{Program, lines_of, newest_pair_for, newest_partner},
 };
 use mesh::{
     consul_ecs::NEWEST,
     names::{InvalidField, ServiceName},
 };
 
-/// The generation to inject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// Consul Dataplane.
-    Dataplane,
-    /// A Consul client agent and Envoy, with tokens in Secrets Manager.
-    Client,
-}
-
-impl Target {
-    /// Whether a version of consul-ecs has the programs and reads the configuration of the containers that are injected.
-    fn fits(self, version: Release) -> bool {
-        match self {
-            Self::Dataplane => Generation::Dataplane.fits(version),
-            Self::Client => Generation::Client.fits(version) && Feature::Configuration.is_in(version),
-        }
-    }
-}
-
 /// The parameters of an injection.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The generation of the containers.
-    pub target: Target,
     /// The service's name; by default the family.
     pub service_name: Option<ServiceName>,
     /// The port that the app listens on; by default the only TCP port of its mappings.
     pub port: Option<u16>,
-    /// The address of the Consul servers: an IP address, a DNS name or a cloud auto-join string.
+    /// The address of the Consul servers: an IP address, a DNS name, or `exec=` and a program that prints addresses.
     pub consul_hosts: String,
-    /// Consul's datacenter, for client agents.
-    pub datacenter: String,
     /// The services that the app calls.
     pub upstreams: Vec<Upstream>,
     /// The secret with the CA certificate of the Consul servers. Without it, TLS is off.
     pub ca_secret: Option<String>,
     /// Whether Consul's ACLs are on.
     pub acls: bool,
-    /// The secrets with the tokens of the client agents and of the service, for the client generation with ACLs.
-    pub token_secrets: Option<TokenSecrets>,
     /// The task role, if the definition has none.
     pub task_role: Option<String>,
     /// The images of the containers.
     pub images: Images,
-}
-
-/// Secrets Manager secrets with a token in the key `token`.
-#[derive(Debug, Clone)]
-pub struct TokenSecrets {
-    /// The secret of the client agents.
-    pub client: String,
-    /// The secret of the service.
-    pub service: String,
 }
 
 /// The images of the mesh's containers.
@@ -74,64 +40,43 @@ pub struct Images {
     pub consul_ecs: String,
     /// Consul Dataplane.
     pub dataplane: String,
-    /// Consul, of client agents.
-    pub consul: String,
-    /// Envoy, of the client generation.
-    pub envoy: String,
 }
 
 impl Images {
-    /// The newest pair of releases in the [table of releases](crate::versions); for client agents, the newest releases
-    /// of the last line of consul-ecs with tokens in Secrets Manager.
-    pub fn of(target: Target) -> Self {
-        let (consul_ecs, dataplane) = match target {
-            Target::Dataplane => lines_of(Program::Consul).into_iter().rev().find_map(pair).unzip(),
-            Target::Client => (newest_with_tokens(), None),
-        };
-        let agents = &table().client_agents;
-        Self {
-            consul_ecs: image(CONSUL_ECS, consul_ecs),
-            dataplane: image(DATAPLANE, dataplane),
-            consul: image("public.ecr.aws/hashicorp/consul", Some(agents.consul)),
-            envoy: format!("envoyproxy/envoy-alpine:v{}", agents.envoy),
-        }
+    /// The newest pair of releases in the [table of releases](crate::versions).
+    pub fn newest() -> Self {
+        let (consul_ecs, dataplane) = lines_of(Program::Consul).into_iter().rev().find_map(pair).unzip();
+        Self { consul_ecs: image(CONSUL_ECS, consul_ecs), dataplane: image(DATAPLANE, dataplane) }
     }
 
     /// The newest releases that go with a line of Consul's servers.
     ///
     /// # Errors
-    /// The table of releases has none with the containers of the dataplane generation.
-    pub fn of_consul(self, servers: Release) -> Result<Self, InjectError> {
+    /// The table of releases has none with the containers that are injected.
+    pub fn of_consul(servers: Release) -> Result<Self, InjectError> {
         let (consul_ecs, dataplane) = pair(servers).ok_or_else(|| {
             let known = lines_of(Program::Consul).into_iter().rev().filter(|line| pair(*line).is_some());
             let known = known.map(|line| line.to_string()).collect::<Vec<_>>().join(", ");
             InjectError::NoImages { servers, known }
         })?;
-        let consul_ecs = image(CONSUL_ECS, Some(consul_ecs));
-        Ok(Self { consul_ecs, dataplane: image(DATAPLANE, Some(dataplane)), ..self })
+        Ok(Self { consul_ecs: image(CONSUL_ECS, Some(consul_ecs)), dataplane: image(DATAPLANE, Some(dataplane)) })
     }
 
-    /// With another image of consul-ecs, and for the dataplane generation the newest release of Consul Dataplane that goes
-    /// with it, if that is known.
+    /// This image of consul-ecs, with the newest release of Consul Dataplane that goes with it; if the image's release is
+    /// unknown, with the newest of all.
     ///
     /// # Errors
-    /// The tag of the image names a release that does not have the containers of this generation.
-    pub fn with_consul_ecs(self, target: Target, image_of_consul_ecs: &str) -> Result<Self, InjectError> {
+    /// The tag of the image names a release that does not have the containers that are injected.
+    pub fn of_consul_ecs(image_of_consul_ecs: &str) -> Result<Self, InjectError> {
         let consul_ecs = image_of_consul_ecs.to_owned();
         let version = Image::parse(image_of_consul_ecs).version();
-        if version.is_some_and(|version| !target.fits(version)) {
-            return Err(InjectError::OtherGeneration(consul_ecs));
+        if version.is_some_and(|version| !Generation::Dataplane.fits(version)) {
+            return Err(InjectError::OtherContainers(consul_ecs));
         }
-        let version = version.filter(|_| target == Target::Dataplane);
         let partner = version.and_then(|version| newest_partner(version.in_line()));
-        let dataplane = partner.map_or(self.dataplane, |release| image(DATAPLANE, Some(release)));
-        Ok(Self { consul_ecs, dataplane, ..self })
+        let dataplane = partner.map_or_else(|| Self::newest().dataplane, |release| image(DATAPLANE, Some(release)));
+        Ok(Self { consul_ecs, dataplane })
     }
-}
-
-/// The newest release whose tasks get their tokens from Secrets Manager.
-fn newest_with_tokens() -> Option<Release> {
-    newest_for(Program::ConsulEcs, &[], |line| !Feature::Login.is_in(line))
 }
 
 const CONSUL_ECS: &str = "public.ecr.aws/hashicorp/consul-ecs";
@@ -150,40 +95,17 @@ impl Options {
     /// The release whose module makes the containers: the image's, if that is certain.
     pub(super) fn release(&self) -> Release {
         let of_image = Image::parse(&self.images.consul_ecs).consul_ecs_version();
-        match self.target {
-            Target::Dataplane => of_image.filter(|version| self.target.fits(*version)).unwrap_or(NEWEST),
-            Target::Client => newest_with_tokens().unwrap_or(Feature::Configuration.releases().since),
-        }
+        of_image.filter(|version| Generation::Dataplane.fits(*version)).unwrap_or(NEWEST)
     }
 
-    /// Checks what the containers look up. The dataplane generation runs the program after `exec=`
-    /// (<https://github.com/hashicorp/go-netaddrs>), and has its ports elsewhere; client agents have cloud auto-join built in.
+    /// Checks what the containers look up. They run the program after `exec=` (<https://github.com/hashicorp/go-netaddrs>),
+    /// and have their ports elsewhere.
     pub(super) fn check_hosts(&self) -> Result<(), InjectError> {
         let hosts = self.consul_hosts.trim();
-        let program = hosts.strip_prefix("exec=");
-        let advice = match (self.target, program) {
-            (Target::Dataplane, Some(_)) => None,
-            (Target::Dataplane, None) => wrong_address(hosts).map(|(_, right)| right),
-            (Target::Client, Some(program)) => {
-                let provider = program.find("provider=").and_then(|at| program.get(at..));
-                Some(provider.unwrap_or("provider=…").to_owned())
-            }
-            (Target::Client, None) => {
-                let (_, rest) = hosts.split_once("://").unzip();
-                rest.and_then(|rest| rest.split(['/', ':']).next()).map(str::to_owned)
-            }
-        };
-        advice.map_or(Ok(()), |advice| Err(InjectError::Hosts { hosts: hosts.to_owned(), advice }))
-    }
-
-    /// Whether tasks log in to Consul with their IAM role.
-    pub(super) fn logs_in(&self) -> bool {
-        self.acls && self.target == Target::Dataplane
-    }
-
-    /// Whether ECS reads secrets for the task.
-    pub(super) fn needs_secrets(&self) -> bool {
-        self.ca_secret.is_some() || (self.acls && self.target == Target::Client)
+        if hosts.starts_with("exec=") {
+            return Ok(());
+        }
+        wrong_address(hosts).map_or(Ok(()), |(_, advice)| Err(InjectError::Hosts { hosts: hosts.to_owned(), advice }))
     }
 }
 
@@ -219,7 +141,7 @@ pub enum InjectError {
     #[error("{0} is a virtual gateway of App Mesh; use HashiCorp's module gateway-task instead")]
     VirtualGateway(String),
     /// The task would not find Consul's servers.
-    #[error("--consul-hosts {hosts}: the containers of this generation cannot use this address; write {advice}")]
+    #[error("--consul-hosts {hosts}: consul-ecs cannot use this address; write {advice}")]
     Hosts {
         /// As it was given.
         hosts: String,
@@ -257,7 +179,7 @@ pub enum InjectError {
     /// Another release than those whose modules are known.
     #[error("the containers of consul-ecs {0} are unknown")]
     NoModule(Release),
-    /// No releases of the dataplane generation go with a line of Consul.
+    /// No releases with the containers that are injected go with a line of Consul.
     #[error(
         "no known images of consul-ecs {} support Consul {servers} (supported: {known}). Pass --consul-ecs-image \
          instead",
@@ -269,15 +191,12 @@ pub enum InjectError {
         /// The lines that have images.
         known: String,
     },
-    /// The generation does not have the release of an image of consul-ecs.
+    /// The release of an image of consul-ecs has other containers.
     #[error(
-        "{0} does not match --generation: dataplane needs consul-ecs {dataplane}, client needs {first} to {last}. \
-         Pass a matching image or generation",
-        dataplane = Generation::Dataplane.releases(),
-        first = Feature::Configuration.releases().since,
-        last = Generation::Client.releases().example()
+        "{0} does not have the containers that inject adds. Pass an image of consul-ecs {releases} with --consul-ecs-image",
+        releases = Generation::Dataplane.releases()
     )]
-    OtherGeneration(String),
+    OtherContainers(String),
     /// The file does not parse.
     #[error("the file cannot be read again for its log configuration: {0}")]
     Notation(String),

@@ -41,23 +41,16 @@ const CLOUDFORMATION: &str = "Resources:
             - ContainerPort: 9090
 ";
 
-fn options(target: Target) -> Options {
+fn options() -> Options {
     Options {
-        target,
         service_name: None,
         port: None,
         consul_hosts: "consul.example.internal".to_owned(),
-        datacenter: "dc1".to_owned(),
         upstreams: vec!["stock:1234".parse().unwrap()],
         ca_secret: Some("arn:aws:secretsmanager:us-east-1:123456789012:secret:ca-AbCdEf".to_owned()),
         acls: true,
-        token_secrets: Some(TokenSecrets {
-            client: "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-AbCdEf:token::"
-                .to_owned(),
-            service: "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::".to_owned(),
-        }),
         task_role: Some("arn:aws:iam::123456789012:role/consul-ecs/orders".to_owned()),
-        images: Images::of(target),
+        images: Images::newest(),
     }
 }
 
@@ -75,19 +68,14 @@ fn injected(name: &str, text: &str, options: &Options) -> String {
 
 #[test]
 fn an_injected_definition_has_no_findings() {
-    for target in [Target::Dataplane, Target::Client] {
-        for (name, text) in [("task.json", ECS), ("template.yaml", CLOUDFORMATION)] {
-            for (acls, ca_secret) in [(true, options(target).ca_secret), (false, None)] {
-                let options = Options { ca_secret, acls, ..options(target) };
-                let text = injected(name, text, &options);
-                // The support of every release with client agents has ended.
-                let is_meant = |id: &str| target == Target::Dataplane || id != "consul-end-of-support";
-                let findings = audit(&read(name, &text));
-                let findings = findings.iter().filter(|finding| is_meant(finding.rule.id));
-                let shown: Vec<String> =
-                    findings.map(|finding| format!("{}: {}", finding.rule.id, finding.message)).collect();
-                assert!(shown.is_empty(), "{target:?} {name}: {shown:#?}\n{text}");
-            }
+    for (name, text) in [("task.json", ECS), ("template.yaml", CLOUDFORMATION)] {
+        for (acls, ca_secret) in [(true, options().ca_secret), (false, None)] {
+            let options = Options { ca_secret, acls, ..options() };
+            let text = injected(name, text, &options);
+            let findings = audit(&read(name, &text));
+            let shown: Vec<String> =
+                findings.iter().map(|finding| format!("{}: {}", finding.rule.id, finding.message)).collect();
+            assert!(shown.is_empty(), "{name}: {shown:#?}\n{text}");
         }
     }
 }
@@ -110,14 +98,14 @@ const LOGGING: &str = "        - Name: agent
 #[test]
 fn the_mesh_s_containers_log_where_the_app_does() {
     let template = CLOUDFORMATION.replace("        - Name: orders\n          Image: !Ref Image\n", LOGGING);
-    let text = injected("template.yaml", &template, &options(Target::Dataplane));
+    let text = injected("template.yaml", &template, &options());
     assert_eq!(text.matches("awslogs-stream-prefix: orders").count(), 4, "the app, and three containers:\n{text}");
     assert_eq!(text.matches("json-file").count(), 1);
     assert!(!text.contains("Awslogs"), "{text}");
 
     // The router waits for the proxy, so that the proxy does not wait for the router.
     let routed = template.replace("LogDriver: awslogs", "LogDriver: awsfirelens").replace("json-file", "awsfirelens");
-    let text = injected("template.yaml", &routed, &options(Target::Dataplane));
+    let text = injected("template.yaml", &routed, &options());
     assert_eq!(text.matches("awsfirelens").count(), 2, "{text}");
 
     // The router's own log is not the app's.
@@ -125,7 +113,7 @@ fn the_mesh_s_containers_log_where_the_app_does() {
         .replace("LogDriver: json-file", "LogDriver: json-file\n          FirelensConfiguration: { Type: fluentbit }");
     let firelens = firelens.replace("LogDriver: awslogs", "LogDriver: awsfirelens");
     let template = CLOUDFORMATION.replace("        - Name: orders\n          Image: !Ref Image\n", &firelens);
-    let text = injected("template.yaml", &template, &options(Target::Dataplane));
+    let text = injected("template.yaml", &template, &options());
     assert_eq!((text.matches("json-file").count(), text.matches("awsfirelens").count()), (1, 1), "{text}");
 }
 
@@ -134,7 +122,7 @@ fn a_log_router_does_not_wait_for_the_proxy() {
     let router =
         r#"{ "name": "router", "image": "example/fluent-bit:1", "firelensConfiguration": { "type": "fluentbit" } },"#;
     let text = ECS.replace("\"containerDefinitions\": [", &format!("\"containerDefinitions\": [ {router}"));
-    let json: Value = serde_json::from_str(&injected("task.json", &text, &options(Target::Dataplane))).unwrap();
+    let json: Value = serde_json::from_str(&injected("task.json", &text, &options())).unwrap();
     let containers = json["containerDefinitions"].as_array().unwrap();
     assert_eq!((&containers[0]["name"], containers[0].get("dependsOn")), (&json!("router"), None));
     assert_eq!(containers[1]["dependsOn"][0]["containerName"], "consul-dataplane");
@@ -142,8 +130,7 @@ fn a_log_router_does_not_wait_for_the_proxy() {
 
 #[test]
 fn containers_reserve_memory_where_ecs_requires_it() {
-    let reserved =
-        |name: &str, text: &str| injected(name, text, &options(Target::Dataplane)).matches("emoryReservation").count();
+    let reserved = |name: &str, text: &str| injected(name, text, &options()).matches("emoryReservation").count();
     assert_eq!(reserved("task.json", ECS), 3, "on EC2");
     assert_eq!(reserved("template.yaml", CLOUDFORMATION), 3, "on EC2");
     let sized = ECS.replace("\"networkMode\"", "\"memory\": \"512\", \"networkMode\"");
@@ -167,14 +154,14 @@ containerDefinitions:
     let text = format!("{first}---\n{ecs}");
     let material = read("tasks.yaml", &text);
     let definition = &material.definitions[1];
-    let edits = inject(definition, &options(Target::Dataplane)).unwrap().edits;
+    let edits = inject(definition, &options()).unwrap().edits;
     let text = apply(&text, definition.dialect, &edits).unwrap();
     assert_eq!((text.matches("awslogs-group: first").count(), text.matches("second").count()), (1, 4), "{text}");
 }
 
 #[test]
 fn only_health_sync_is_restarted_and_has_a_read_only_root_file_system() {
-    let text = injected("task.json", ECS, &options(Target::Dataplane));
+    let text = injected("task.json", ECS, &options());
     let json: Value = serde_json::from_str(&text).unwrap();
     for field in ["restartPolicy", "readonlyRootFilesystem"] {
         let containers = json["containerDefinitions"].as_array().unwrap().iter();
@@ -185,52 +172,43 @@ fn only_health_sync_is_restarted_and_has_a_read_only_root_file_system() {
 
 #[test]
 fn images_go_together() {
-    let newest = Images::of(Target::Dataplane);
+    let newest = Images::newest();
     let newest_for = |consul: &[Release]| newest_for(Program::ConsulEcs, consul, |_| true).unwrap();
     let image = |consul: &[Release]| format!("public.ecr.aws/hashicorp/consul-ecs:{}", newest_for(consul));
     assert_eq!(newest.consul_ecs, image(&[]));
     assert_eq!(newest.dataplane, "hashicorp/consul-dataplane:2.0.4");
-    assert_eq!(Images::of(Target::Client).consul_ecs, "public.ecr.aws/hashicorp/consul-ecs:0.4.3");
-    let with = |image: &str| Images::of(Target::Dataplane).with_consul_ecs(Target::Dataplane, image);
-    let older = with("registry.example.com/consul-ecs:0.9.4").unwrap();
+    let older = Images::of_consul_ecs("registry.example.com/consul-ecs:0.9.4").unwrap();
     assert_eq!(older.dataplane, "hashicorp/consul-dataplane:1.9.12");
-    let of_servers = newest.clone().of_consul("1.22".parse().unwrap()).unwrap();
+    let of_servers = Images::of_consul("1.22".parse().unwrap()).unwrap();
     assert_eq!(of_servers.consul_ecs, image(&[Release::line(1, 22)]));
     assert_eq!(of_servers.dataplane, "hashicorp/consul-dataplane:1.9.12");
-    assert_eq!(with("registry.example.com/ours:latest").unwrap().dataplane, newest.dataplane);
+    let unknown = Images::of_consul_ecs("registry.example.com/ours:latest").unwrap();
+    assert_eq!(unknown.dataplane, newest.dataplane);
 }
 
 #[test]
-fn servers_before_the_dataplane_generation_are_refused() {
-    let newest = Images::of(Target::Dataplane);
+fn servers_without_known_images_are_refused() {
     for servers in ["1.11", "1.14", "1.15", "1.16", "1.17"] {
-        let error = newest.clone().of_consul(servers.parse().unwrap()).unwrap_err().to_string();
+        let error = Images::of_consul(servers.parse().unwrap()).unwrap_err().to_string();
         assert!(error.contains("supported: 2.0, 1.22, 1.21, 1.20, 1.19, 1.18)"), "{error}");
     }
 }
 
 #[test]
-fn a_release_of_another_generation_is_refused() {
-    let with = |target: Target, tag: &str| {
-        let image = format!("hashicorp/consul-ecs:{tag}");
-        Images::of(target).with_consul_ecs(target, &image).map(|images| assert_eq!(images.consul_ecs, image))
-    };
-    let refused = |tag: &str| Err(InjectError::OtherGeneration(format!("hashicorp/consul-ecs:{tag}")));
-    for tag in ["0.3.0", "0.5.2", "0.6.2"] {
-        assert_eq!((with(Target::Client, tag), with(Target::Dataplane, tag)), (Ok(()), refused(tag)), "{tag}");
+fn a_release_with_other_containers_is_refused() {
+    let image = |tag: &str| format!("hashicorp/consul-ecs:{tag}");
+    for tag in ["0.2.0", "0.3.0", "0.5.2", "0.6.2", "0.7.3"] {
+        let error = Images::of_consul_ecs(&image(tag)).unwrap_err();
+        assert_eq!(error, InjectError::OtherContainers(image(tag)), "{tag}");
     }
-    for tag in ["0.8.0-rc1", "0.8.1", "v0.10.1-fips1403", "1.0.0"] {
-        assert_eq!((with(Target::Client, tag), with(Target::Dataplane, tag)), (refused(tag), Ok(())), "{tag}");
+    for tag in ["0.8.0-rc1", "0.8.1", "v0.10.1-fips1403", "1.0.0", "latest"] {
+        assert_eq!(Images::of_consul_ecs(&image(tag)).unwrap().consul_ecs, image(tag), "{tag}");
     }
-    for tag in ["0.2.0", "0.7.3"] {
-        assert_eq!((with(Target::Client, tag), with(Target::Dataplane, tag)), (refused(tag), refused(tag)), "{tag}");
-    }
-    assert_eq!((with(Target::Client, "latest"), with(Target::Dataplane, "latest")), (Ok(()), Ok(())));
 }
 
 #[test]
 fn everything_else_is_unchanged() {
-    let text = injected("template.yaml", CLOUDFORMATION, &options(Target::Dataplane));
+    let text = injected("template.yaml", CLOUDFORMATION, &options());
     for kept in ["Orders:  # ours", "!GetAtt Execution.Arn", "Image: !Ref Image"] {
         assert!(text.contains(kept), "{kept}: {text}");
     }
@@ -239,15 +217,15 @@ fn everything_else_is_unchanged() {
 #[test]
 fn missing_parameters_are_errors() {
     let error = |text: &str, options: &Options| inject(&read("task.json", text).definitions[0], options).unwrap_err();
-    let dataplane = options(Target::Dataplane);
+    let options = options();
     assert_eq!(
-        error(&ECS.replace("9090, \"hostPort\": 0", "9090 }, { \"containerPort\": 9091"), &dataplane),
+        error(&ECS.replace("9090, \"hostPort\": 0", "9090 }, { \"containerPort\": 9091"), &options),
         InjectError::SeveralPorts(vec![9090, 9091])
     );
-    assert_eq!(error(&ECS.replace(r#"{ "containerPort": 9090, "hostPort": 0 }"#, ""), &dataplane), InjectError::NoPort);
-    assert_eq!(error(ECS, &Options { task_role: None, ..dataplane.clone() }), InjectError::NoTaskRole);
-    assert_eq!(error(&ECS.replace("executionRoleArn", "ignored"), &dataplane), InjectError::NoExecutionRole);
-    assert!(matches!(error(&ECS.replace("Orders", "my orders"), &dataplane), InjectError::ServiceName(_)));
-    assert!(matches!(error(crate::example::Base::Client.json(), &dataplane), InjectError::InAMesh(_)));
+    assert_eq!(error(&ECS.replace(r#"{ "containerPort": 9090, "hostPort": 0 }"#, ""), &options), InjectError::NoPort);
+    assert_eq!(error(ECS, &Options { task_role: None, ..options.clone() }), InjectError::NoTaskRole);
+    assert_eq!(error(&ECS.replace("executionRoleArn", "ignored"), &options), InjectError::NoExecutionRole);
+    assert!(matches!(error(&ECS.replace("Orders", "my orders"), &options), InjectError::ServiceName(_)));
+    assert!(matches!(error(crate::example::Base::Client.json(), &options), InjectError::InAMesh(_)));
     assert!("stock".parse::<Upstream>().is_err() && "stock:0".parse::<Upstream>().is_err());
 }

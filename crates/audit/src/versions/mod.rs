@@ -21,9 +21,7 @@ mod tests;
 use mesh::release::Release;
 
 use self::table::matches;
-pub use self::table::{
-    Bundled, ClientAgents, Consul, ConsulEcs, Dataplane, Defect, Need, Program, Support, Table, table,
-};
+pub use self::table::{Bundled, Consul, ConsulEcs, Dataplane, Defect, Need, Program, Support, Table, table};
 
 /// The lines of a program that the table has, from the oldest to the newest.
 pub fn lines_of(program: Program) -> Vec<Release> {

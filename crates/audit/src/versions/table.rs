@@ -22,7 +22,6 @@ pub fn table() -> &'static Table {
 pub struct Table {
     /// The day on which the sources were read.
     pub as_of: Datetime,
-    pub client_agents: ClientAgents,
     /// The lines of Consul.
     pub consul: Vec<Consul>,
     /// The lines of consul-ecs.
@@ -33,16 +32,6 @@ pub struct Table {
     /// The known defects.
     #[serde(rename = "defect")]
     pub defects: Vec<Defect>,
-}
-
-/// The programs that are injected beside consul-ecs with client agents.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ClientAgents {
-    pub consul: Release,
-    pub envoy: Release,
-    /// The pages that say so.
-    pub sources: Vec<String>,
 }
 
 /// A line of Consul.

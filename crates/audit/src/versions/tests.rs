@@ -33,8 +33,7 @@ fn newest_line_of_consul_ecs_is_the_one_in_mesh() {
 #[test]
 fn every_row_has_a_source() {
     let table = table();
-    let sources = ([&table.client_agents.sources].into_iter())
-        .chain(table.consul.iter().map(|row| &row.sources))
+    let sources = (table.consul.iter().map(|row| &row.sources))
         .chain(table.consul_ecs.iter().map(|row| &row.sources))
         .chain(table.dataplane.iter().map(|row| &row.sources))
         .chain(table.defects.iter().map(|row| &row.sources));

@@ -6,7 +6,7 @@ use audit::{
     audit,
     fix::repair,
     ignore::{self, Config},
-    inject::{Images, InjectError, Options, Target, inject},
+    inject::{Images, InjectError, Options, inject},
     report::{Format, Medium, Report},
     severity::Threshold,
 };
@@ -115,7 +115,6 @@ fn a_synthesised_template_is_not_edited() {
 fn the_mesh_is_not_added_to_a_synthesised_template() {
     let web = definition(CDK);
     let options = Options {
-        target: Target::Dataplane,
         consul_hosts: "consul.example.internal".to_owned(),
         service_name: None,
         port: None,
@@ -123,9 +122,7 @@ fn the_mesh_is_not_added_to_a_synthesised_template() {
         ca_secret: None,
         acls: false,
         task_role: None,
-        token_secrets: None,
-        datacenter: "dc1".to_owned(),
-        images: Images::of(Target::Dataplane),
+        images: Images::newest(),
     };
     let error = inject(&web, &options).unwrap_err();
     assert!(matches!(&error, InjectError::Synthesised(label) if label.contains("Shop/Web/TaskDef")), "{error}");

@@ -33,8 +33,7 @@ fn a_terraform_source_is_fixed_with_the_values_of_its_directory() {
     assert_eq!(written.status.code(), Some(0), "{}", errors(&written));
     assert!(errors(&written).contains("main.tf: fixed consul-network-mode"), "{}", errors(&written));
     assert_eq!(workspace.read("main.tf"), main.replace("bridge", "awsvpc"));
-    let refused =
-        workspace.run(&["inject", "main.tf", "--consul-hosts", "consul.example.internal", "--generation", "dataplane"]);
+    let refused = workspace.run(&["inject", "main.tf", "--consul-hosts", "consul.example.internal"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(errors(&refused).contains("web is in a Terraform source"), "{}", errors(&refused));
 }
@@ -204,31 +203,21 @@ const PLAIN: &str = r#"{
 #[test]
 fn an_injected_definition_passes_the_check() {
     let workspace = Workspace::new("inject", &[("plain.json", PLAIN)]);
-    let client = [
-        "--client-token-secret",
-        "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-AbCdEf:token::",
-        "--service-token-secret",
-        "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::",
-    ];
-    // The support of every release with client agents has ended.
-    let ended = "info: consul-end-of-support: consul-ecs 0.4 goes with Consul 1.11, whose support has ended";
-    let logs = "info: the mesh's containers get no logConfiguration";
-    let subnets = "info: with awsvpc, ECS services and RunTask need a networkConfiguration with subnets";
     // Without it, the token goes to the servers in clear text.
     let certificate = ["--ca-secret", "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-AbCdEf"];
-    let cases = [("dataplane", &certificate[..], &[subnets, logs][..]), ("client", &client, &[subnets, logs, ended])];
-    for (generation, more, says) in cases {
-        let inject = ["inject", "plain.json", "--consul-hosts", "consul.example.internal", "--generation", generation];
-        let output = workspace.run(&[&inject, more].concat());
-        let said = errors(&output);
-        assert_eq!(output.status.code(), Some(0), "{generation}: {said}");
-        let lines: Vec<&str> = said.lines().collect();
-        assert_eq!(lines.len(), says.len(), "{generation}: {said}");
-        assert!(lines.iter().zip(says).all(|(line, says)| line.starts_with(says)), "{generation}: {said}");
-        fs::write(workspace.0.join("mesh.json"), out(&output)).unwrap();
-        let checked = workspace.run(&["check", "--fail-on", "warning", "mesh.json"]);
-        assert_eq!(checked.status.code(), Some(0), "{generation}: {}", out(&checked));
-    }
+    let inject = ["inject", "plain.json", "--consul-hosts", "consul.example.internal"];
+    let output = workspace.run(&[&inject[..], &certificate].concat());
+    let said = errors(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let expected = [
+        "info: with awsvpc, ECS services and RunTask need a networkConfiguration with subnets",
+        "info: the mesh's containers get no logConfiguration",
+    ];
+    assert_eq!(said.lines().count(), expected.len(), "{said}");
+    assert!(said.lines().zip(expected).all(|(line, expected)| line.starts_with(expected)), "{said}");
+    fs::write(workspace.0.join("mesh.json"), out(&output)).unwrap();
+    let checked = workspace.run(&["check", "--fail-on", "warning", "mesh.json"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", out(&checked));
     assert_eq!(workspace.read("plain.json"), PLAIN, "printed, not written");
 }
 
@@ -241,25 +230,18 @@ fn missing_injection_options_are_named() {
         assert_eq!(output.status.code(), Some(2));
         errors(&output)
     };
-    assert!(inject("plain.json", &["--generation", "client"]).contains("--client-token-secret"));
     assert!(inject("mesh.json", &[]).contains("already in a mesh"));
     assert!(inject("plain.json", &["--consul-version", "7.7"]).contains("(supported: 2.0, 1.22"));
     assert!(inject("plain.json", &["--consul-version", "1.16.2"]).contains("support Consul 1.16 (supported: 2.0"));
     assert!(inject("plain.json", &["--consul-version", "new"]).contains("such as 2.0 or 1.21.4"));
-    for (generation, tag) in [("dataplane", "0.5.2"), ("dataplane", "0.7.3"), ("client", "0.7.3"), ("client", "0.10.1")]
-    {
-        let image = format!("consul-ecs:{tag}");
-        let refused = inject("plain.json", &["--no-acls", "--generation", generation, "--consul-ecs-image", &image]);
-        let expected = "dataplane needs consul-ecs 0.8 or newer, client needs 0.3 to 0.6";
-        assert!(
-            refused.contains(&format!("{image} does not match --generation: {expected}")),
-            "{generation}: {refused}"
-        );
+    for image in ["consul-ecs:0.5.2", "consul-ecs:0.7.3"] {
+        let refused = inject("plain.json", &["--consul-ecs-image", image]);
+        let expected =
+            format!("{image} does not have the containers that inject adds. Pass an image of consul-ecs 0.8");
+        assert!(refused.contains(&expected), "{refused}");
     }
-    assert!(inject("plain.json", &["--generation", "dataplane", "--upstream", "stock"]).contains("name:port"));
-    assert!(
-        inject("plain.json", &["--generation", "dataplane", "--family", "web"]).contains("no such task definition")
-    );
+    assert!(inject("plain.json", &["--upstream", "stock"]).contains("name:port"));
+    assert!(inject("plain.json", &["--family", "web"]).contains("no such task definition"));
 }
 
 #[test]
@@ -279,26 +261,16 @@ fn app_mesh_is_replaced_and_what_is_removed_is_listed() {
 #[test]
 fn hosts_that_no_lookup_finds_are_refused_with_what_to_write() {
     let workspace = Workspace::new("inject-hosts", &[("plain.json", PLAIN)]);
-    let auto_join = "provider=aws tag_key=consul tag_value=server";
-    for (hosts, generation, advice) in [
-        ("https://consul.example.internal:8501", "dataplane", "write consul.example.internal"),
-        ("consul.example.internal:8501", "dataplane", "write consul.example.internal"),
-        ("https://consul.example.internal", "client", "write consul.example.internal"),
-        (auto_join, "dataplane", "write exec=discover -q addrs provider=aws tag_key=consul tag_value=server"),
-        ("exec=discover -q addrs provider=aws", "client", "write provider=aws"),
+    for (hosts, advice) in [
+        ("https://consul.example.internal:8501", "write consul.example.internal"),
+        ("consul.example.internal:8501", "write consul.example.internal"),
+        ("provider=aws tag_key=consul", "write exec=discover -q addrs provider=aws tag_key=consul"),
     ] {
-        let arguments = ["inject", "plain.json", "--no-acls", "--generation", generation, "--consul-hosts", hosts];
-        workspace.assert_refused(&arguments, advice);
+        workspace.assert_refused(&["inject", "plain.json", "--no-acls", "--consul-hosts", hosts], advice);
     }
-    for (hosts, generation) in [
-        (auto_join, "client"),
-        ("consul.example.internal:8301", "client"),
-        ("exec=discover -q addrs provider=aws", "dataplane"),
-        ("10.0.0.1", "dataplane"),
-        ("2001:db8::1", "dataplane"),
-    ] {
-        let arguments = ["inject", "plain.json", "--no-acls", "--generation", generation, "--consul-hosts", hosts];
-        assert_eq!(workspace.run(&arguments).status.code(), Some(0), "{hosts}");
+    for hosts in ["exec=discover -q addrs provider=aws", "10.0.0.1", "2001:db8::1"] {
+        let output = workspace.run(&["inject", "plain.json", "--no-acls", "--consul-hosts", hosts]);
+        assert_eq!(output.status.code(), Some(0), "{hosts}");
     }
 }
 

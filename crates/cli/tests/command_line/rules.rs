@@ -17,7 +17,7 @@ fn rules_are_searched_by_words() {
     let row = "consul-network-mode ";
     let line = found.lines().find(|line| line.starts_with(row)).unwrap();
     let cells: Vec<&str> = line.split_whitespace().collect();
-    assert_eq!(cells[..4], ["consul-network-mode", "error", "yes", "0.1.0"]);
+    assert_eq!(cells[..3], ["consul-network-mode", "error", "yes"]);
     let none = workspace.run(&["rules", "xyzzy"]);
     assert_eq!(none.status.code(), Some(2));
     assert_eq!(errors(&none), "error: no rule is about \"xyzzy\"\n");
@@ -29,7 +29,7 @@ fn programs_read_whether_a_rule_has_a_fix() {
     let rules: serde_json::Value =
         serde_json::from_str(&out(&workspace.run(&["rules", "--output", "json", "consul-network-mode"]))).unwrap();
     let rule = rules.as_array().unwrap().iter().find(|rule| rule["id"] == "consul-network-mode").unwrap();
-    assert_eq!((&rule["fixable"], &rule["added"]), (&true.into(), &"0.1.0".into()));
+    assert_eq!(rule["fixable"], true);
 }
 
 #[test]

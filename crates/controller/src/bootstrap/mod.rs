@@ -41,10 +41,10 @@ const MOST_NEW_NAMESPACES: usize = 10;
 const NODE_SEEN_FOR: Duration = Duration::from_mins(1);
 
 /// A cluster, and a tenancy of its tasks.
-pub type Place = (ClusterArn, Tenancy);
+pub type ClusterPlace = (ClusterArn, Tenancy);
 
 /// The nodes or namespaces that could not be created, and why.
-pub type NotCreated = BTreeMap<Place, Arc<ControllerError>>;
+pub type NotCreated = BTreeMap<ClusterPlace, Arc<ControllerError>>;
 
 /// The last successful run of the bootstrap.
 struct LastRun {
@@ -61,7 +61,7 @@ pub(crate) struct Bootstrap {
     /// When the namespaces of tasks were last seen or created.
     namespaces: TimestampCache<Tenancy>,
     /// The same for the nodes of clusters.
-    nodes: TimestampCache<Place>,
+    nodes: TimestampCache<ClusterPlace>,
 }
 
 impl Bootstrap {
@@ -103,7 +103,7 @@ impl Bootstrap {
                 continue;
             }
             let nodes = active.iter().filter(|cluster| scope.tenancies_of(cluster).contains(tenancy));
-            let nodes: Vec<Place> = nodes.map(|cluster| (cluster.clone(), tenancy.clone())).collect();
+            let nodes: Vec<ClusterPlace> = nodes.map(|cluster| (cluster.clone(), tenancy.clone())).collect();
             self.ensure_nodes(&nodes, deadline, &mut report).await;
         }
         // After a failure the next sweep runs it again, and so it does while Consul cannot have an object.
@@ -193,15 +193,15 @@ impl Bootstrap {
     /// Creates the missing namespaces that the tags of clusters' tasks name (Enterprise), before the tasks get tokens there or log
     /// in: at most [`MOST_NEW_NAMESPACES`] of each cluster. Those that this execution environment has seen within
     /// [`BOOTSTRAP_INTERVAL`] are not read again. Only partitions that the settings name are read.
-    pub(crate) async fn create_namespaces(&self, of: &BTreeSet<Place>, deadline: Deadline) -> NotCreated {
+    pub(crate) async fn create_namespaces(&self, of: &BTreeSet<ClusterPlace>, deadline: Deadline) -> NotCreated {
         let mut failed = NotCreated::new();
         if self.context.scope.bootstrap.extent == BootstrapExtent::None {
             return failed;
         }
         let now = self.context.now();
         let is_known = |tenancy: &Tenancy| is_recent(self.namespaces.get(tenancy), now);
-        let new: Vec<&Place> = of.iter().filter(|(_, tenancy)| !is_known(tenancy)).collect();
-        let mut partitions: BTreeMap<&TenancyName, Vec<&Place>> = BTreeMap::new();
+        let new: Vec<&ClusterPlace> = of.iter().filter(|(_, tenancy)| !is_known(tenancy)).collect();
+        let mut partitions: BTreeMap<&TenancyName, Vec<&ClusterPlace>> = BTreeMap::new();
         for place in &new {
             if let Some(partition) = place.1.partition() {
                 partitions.entry(partition).or_default().push(place);
@@ -229,7 +229,7 @@ impl Bootstrap {
     async fn create_in(
         &self,
         partition: &TenancyName,
-        wanted: &[&Place],
+        wanted: &[&ClusterPlace],
         deadline: Deadline,
     ) -> Result<NotCreated, ControllerError> {
         let mut report = BootstrapReport::default();
@@ -238,19 +238,19 @@ impl Bootstrap {
             return Err(failure.error.into());
         }
         let known = deadline.run(self.context.observer.consul.namespaces(partition)).await?;
-        let is_missing = |place: &&&Place| place.1.namespace().is_some_and(|name| !known.contains(name));
-        let mut by_cluster: BTreeMap<&ClusterArn, Vec<&Place>> = BTreeMap::new();
+        let is_missing = |place: &&&ClusterPlace| place.1.namespace().is_some_and(|name| !known.contains(name));
+        let mut by_cluster: BTreeMap<&ClusterArn, Vec<&ClusterPlace>> = BTreeMap::new();
         for place in wanted.iter().filter(is_missing) {
             by_cluster.entry(&place.0).or_default().push(place);
         }
-        let (mut missing, mut failed) = (Vec::<&Place>::new(), NotCreated::new());
+        let (mut missing, mut failed) = (Vec::<&ClusterPlace>::new(), NotCreated::new());
         for (cluster, places) in by_cluster {
             let (now, later) = places.split_at(places.len().min(MOST_NEW_NAMESPACES));
             let (what, waiting) = (format!("new namespaces of the tasks of cluster {}", cluster.name()), later.len());
             failed.extend(fail_all(later, CallError::OverLimit { what, most: MOST_NEW_NAMESPACES, waiting }.into()));
             missing.extend(now);
         }
-        let namespace = |place: &Place| Some(namespace_object(partition, place.1.namespace()?));
+        let namespace = |place: &ClusterPlace| Some(namespace_object(partition, place.1.namespace()?));
         let names: BTreeMap<&Tenancy, Object> =
             missing.iter().filter_map(|place| Some((&place.1, namespace(place)?))).collect();
         if !names.is_empty() {
@@ -271,26 +271,27 @@ impl Bootstrap {
     /// Creates the missing nodes of clusters, each in the tenancies of its tasks: a new cluster has none before the next
     /// sweep, an existing one may have been deregistered, and without it no task can register its services. Those that
     /// this execution environment has seen within [`NODE_SEEN_FOR`] are not read again.
-    pub(crate) async fn create_nodes(&self, of: &BTreeSet<Place>, deadline: Deadline) -> NotCreated {
+    pub(crate) async fn create_nodes(&self, of: &BTreeSet<ClusterPlace>, deadline: Deadline) -> NotCreated {
         let now = self.context.now();
-        let is_known = |node: &Place| self.nodes.get(node).is_some_and(|seen| elapsed(seen, now) < NODE_SEEN_FOR);
+        let is_known =
+            |node: &ClusterPlace| self.nodes.get(node).is_some_and(|seen| elapsed(seen, now) < NODE_SEEN_FOR);
         let new: Vec<_> = of.iter().filter(|node| !is_known(node)).cloned().collect();
         self.create_missing(&new, deadline).await
     }
 
     /// Creates the missing ones of these nodes.
-    pub(crate) async fn create_missing(&self, nodes: &[Place], deadline: Deadline) -> NotCreated {
+    pub(crate) async fn create_missing(&self, nodes: &[ClusterPlace], deadline: Deadline) -> NotCreated {
         let mut report = BootstrapReport::default();
         self.ensure_nodes(nodes, deadline, &mut report).await;
         report.not_created
     }
 
-    async fn ensure_nodes(&self, nodes: &[Place], deadline: Deadline, report: &mut BootstrapReport) {
+    async fn ensure_nodes(&self, nodes: &[ClusterPlace], deadline: Deadline, report: &mut BootstrapReport) {
         if nodes.is_empty() || !self.creates_nodes() {
             return;
         }
         // The nodes of one cluster in several partitions have the same name.
-        let mut by_tenancy: BTreeMap<&Tenancy, Vec<&Place>> = BTreeMap::new();
+        let mut by_tenancy: BTreeMap<&Tenancy, Vec<&ClusterPlace>> = BTreeMap::new();
         for node in nodes {
             by_tenancy.entry(&node.1).or_default().push(node);
         }
@@ -335,7 +336,7 @@ fn active(statuses: &ClusterStatuses) -> BTreeSet<ClusterArn> {
 }
 
 /// The same error for each of these places.
-fn fail_all(places: &[&Place], error: ControllerError) -> NotCreated {
+fn fail_all(places: &[&ClusterPlace], error: ControllerError) -> NotCreated {
     let error = Arc::new(error);
     places.iter().map(|place| ((*place).clone(), Arc::clone(&error))).collect()
 }

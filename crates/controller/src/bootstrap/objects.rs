@@ -10,7 +10,7 @@
 //! <https://developer.hashicorp.com/consul/api-docs/namespaces>. The names are
 //! consul-ecs's; the anonymous token's policy is shared with consul-k8s.
 
-use consul::{Fields, Kind, Object, fields};
+use consul::{Fields, Object, ObjectKind, fields};
 use mesh::{
     arn::ClusterArn,
     consul_ecs::{GATEWAY_KIND_ENTITY_TAG, NAMESPACE_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG},
@@ -77,7 +77,7 @@ pub(super) fn synthetic_node(tenancy: &Tenancy, cluster: &ClusterArn) -> Object 
         ("Address", json!("127.0.0.1")),
         ("NodeMeta", json!({ "synthetic-node": "true" })),
     ]);
-    Object { kind: Kind::SyntheticNode, name: cluster.as_str().to_owned(), tenancy: tenancy.clone(), body }
+    Object { kind: ObjectKind::SyntheticNode, name: cluster.as_str().to_owned(), tenancy: tenancy.clone(), body }
 }
 
 /// The name of the auth method of client agents.
@@ -91,7 +91,7 @@ pub(super) fn auth_methods(tenancy: &Tenancy, extent: BootstrapExtent) -> impl I
         BootstrapExtent::None => &[],
     };
     let object = |name: &&str| Object {
-        kind: Kind::AuthMethod,
+        kind: ObjectKind::AuthMethod,
         name: (*name).to_owned(),
         tenancy: tenancy.clone(),
         body: Fields::new(),
@@ -146,7 +146,7 @@ fn method(tenancy: &Tenancy, name: &str, description: &str, config: Value) -> Ob
         ("Description", json!(description)),
         ("Config", config),
     ]);
-    Object { kind: Kind::AuthMethod, name: name.to_owned(), tenancy: tenancy.clone(), body }
+    Object { kind: ObjectKind::AuthMethod, name: name.to_owned(), tenancy: tenancy.clone(), body }
 }
 
 fn rule(tenancy: &Tenancy, method: &str, description: &str, bind: (&str, &str), selector: &str) -> Object {
@@ -157,7 +157,7 @@ fn rule(tenancy: &Tenancy, method: &str, description: &str, bind: (&str, &str), 
         ("BindName", json!(bind.1)),
         ("Selector", json!(selector)),
     ]);
-    Object { kind: Kind::BindingRule, name: format!("{} {}", bind.0, bind.1), tenancy: tenancy.clone(), body }
+    Object { kind: ObjectKind::BindingRule, name: format!("{} {}", bind.0, bind.1), tenancy: tenancy.clone(), body }
 }
 
 /// The role of API gateways.
@@ -228,13 +228,13 @@ fn anonymous_token(tenancy: &Tenancy) -> Vec<Object> {
     let body = fields([("AccessorID", json!(ANONYMOUS_ACCESSOR)), ("Policies", json!([{ "Name": ANONYMOUS_POLICY }]))]);
     vec![
         policy(&home, ANONYMOUS_POLICY, "Anonymous token Policy", &rules),
-        Object { kind: Kind::AnonymousToken, name: ANONYMOUS_ACCESSOR.to_owned(), tenancy: home, body },
+        Object { kind: ObjectKind::AnonymousToken, name: ANONYMOUS_ACCESSOR.to_owned(), tenancy: home, body },
     ]
 }
 
 pub(super) fn policy(tenancy: &Tenancy, name: &str, description: &str, rules: &str) -> Object {
     let body = fields([("Name", json!(name)), ("Description", json!(description)), ("Rules", json!(rules))]);
-    Object { kind: Kind::Policy, name: name.to_owned(), tenancy: tenancy.clone(), body }
+    Object { kind: ObjectKind::Policy, name: name.to_owned(), tenancy: tenancy.clone(), body }
 }
 
 fn role(tenancy: &Tenancy, name: &str, description: &str, policy: Option<&str>) -> Object {
@@ -242,7 +242,7 @@ fn role(tenancy: &Tenancy, name: &str, description: &str, policy: Option<&str>) 
     if let Some(policy) = policy {
         body.insert("Policies".to_owned(), json!([{ "Name": policy }]));
     }
-    Object { kind: Kind::Role, name: name.to_owned(), tenancy: tenancy.clone(), body }
+    Object { kind: ObjectKind::Role, name: name.to_owned(), tenancy: tenancy.clone(), body }
 }
 
 /// The rules for all namespaces (Enterprise): by default, rules apply to the policy's own namespace.
@@ -260,7 +260,7 @@ const CROSS_NAMESPACE_DESCRIPTION: &str = "Allow service and node reads across n
 pub(super) fn partition_object(name: &TenancyName) -> Object {
     let body = fields([("Name", json!(name.as_str()))]);
     // Partitions belong to the datacenter.
-    Object { kind: Kind::Partition, name: name.as_str().to_owned(), tenancy: Tenancy::Community, body }
+    Object { kind: ObjectKind::Partition, name: name.as_str().to_owned(), tenancy: Tenancy::Community, body }
 }
 
 /// The policy of all tokens in the partition, in its default namespace.
@@ -277,7 +277,7 @@ pub(super) fn namespace_object(partition: &TenancyName, name: &TenancyName) -> O
         ("ACLs", json!({ "PolicyDefaults": [{ "Name": CROSS_NAMESPACE_POLICY }] })),
     ]);
     let tenancy = Tenancy::Enterprise { partition: partition.clone(), namespace: name.clone() };
-    Object { kind: Kind::Namespace, name: name.as_str().to_owned(), tenancy, body }
+    Object { kind: ObjectKind::Namespace, name: name.as_str().to_owned(), tenancy, body }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, slice, sync::Arc, time::Duration};
 
-use consul::{ConsulError, Kind, Object};
+use consul::{ConsulError, Object, ObjectKind};
 use mesh::{
     consul_ecs::FIRST_CONSUL_WITH_LOGINS,
     settings::{Mode, TokenMode},
@@ -15,7 +15,7 @@ use observe::{CallError, Deadline};
 use serde_json::{Map, Value};
 use tracing::{info, warn};
 
-use super::{NotCreated, Place};
+use super::{ClusterPlace, NotCreated};
 use crate::{context::Context, edges::Writes, error::ControllerError};
 
 /// The most writes of an object.
@@ -111,13 +111,13 @@ impl Upserter {
 /// Translates errors of a Consul without a required feature.
 fn explain(object: &Object, error: CallError) -> BootstrapError {
     match (object.kind, &error) {
-        (Kind::AuthMethod, CallError::Consul(ConsulError::Refused { reason, .. }))
+        (ObjectKind::AuthMethod, CallError::Consul(ConsulError::Refused { reason, .. }))
             if reason.contains("Type should be one of") =>
         {
             BootstrapError::NeedsNewerConsul { method: object.to_string() }
         }
         // A missing partition is created, so that this error means that Consul does not have the endpoint.
-        (Kind::Partition, CallError::Consul(ConsulError::NotFound { .. })) => {
+        (ObjectKind::Partition, CallError::Consul(ConsulError::NotFound { .. })) => {
             BootstrapError::NeedsEnterprise { name: object.name.clone() }
         }
         _ => error.into(),
@@ -171,15 +171,17 @@ pub fn merge(existing: Option<&Map<String, Value>>, desired: &Object) -> Result<
         return Ok(Upsert::Create(desired.body.clone()));
     };
     match desired.kind {
-        Kind::Partition | Kind::Policy | Kind::BindingRule | Kind::SyntheticNode => return Ok(Upsert::Unchanged),
-        Kind::AuthMethod => {
+        ObjectKind::Partition | ObjectKind::Policy | ObjectKind::BindingRule | ObjectKind::SyntheticNode => {
+            return Ok(Upsert::Unchanged);
+        }
+        ObjectKind::AuthMethod => {
             let found = existing.get("Type").and_then(Value::as_str);
             if found != desired.text("Type") {
                 let found = found.unwrap_or_default().to_owned();
                 return Err(OtherType { method: desired.name.clone(), found });
             }
         }
-        Kind::Namespace | Kind::Role | Kind::AnonymousToken => {}
+        ObjectKind::Namespace | ObjectKind::Role | ObjectKind::AnonymousToken => {}
     }
     let merged = union_of_fields(existing, &desired.body);
     Ok(if merged == *existing { Upsert::Unchanged } else { Upsert::Update(merged) })
@@ -314,10 +316,10 @@ impl BootstrapReport {
     /// Moves the failures of these objects to `not_created`, by place. `refused` makes the error of an object that Consul refused.
     pub(super) fn set_apart<'a>(
         &mut self,
-        objects: impl Iterator<Item = (&'a Place, Object)>,
+        objects: impl Iterator<Item = (&'a ClusterPlace, Object)>,
         refused: impl Fn(ConsulError) -> ControllerError,
     ) {
-        let mut places: BTreeMap<String, Vec<Place>> = BTreeMap::new();
+        let mut places: BTreeMap<String, Vec<ClusterPlace>> = BTreeMap::new();
         for (place, object) in objects {
             places.entry(object.to_string()).or_default().push(place.clone());
         }

@@ -27,7 +27,7 @@ use tracing::warn;
 
 use crate::{
     apply::Applier,
-    bootstrap::{Bootstrap, NotCreated, Place},
+    bootstrap::{Bootstrap, ClusterPlace, NotCreated},
     context::Context,
     error::ControllerError,
     failures::Failures,
@@ -118,7 +118,7 @@ impl TaskEvents {
                 }
             }
         }
-        self.hand_back(failed).await
+        self.return_to_queue(failed).await
     }
 
     async fn handle_part<'d>(&self, deliveries: &'d [Delivery], deadline: Deadline) -> Vec<Failed<'d>> {
@@ -129,7 +129,7 @@ impl TaskEvents {
             Box::pin(self.drain_gone_hosts(&sorted.hosts, deadline)),
             self.check_idleness(&sorted.idle_checks, deadline),
             self.pre_provision_all(&sorted.registered, deadline),
-            self.look_again_all(&sorted.second_looks, deadline),
+            self.second_looks(&sorted.second_looks, deadline),
         );
 
         let mut failures = std::mem::take(&mut sorted.unreadable);
@@ -187,11 +187,11 @@ impl TaskEvents {
     }
 
     /// Looks again at tasks that ECS did not know: one look after the other, because each surveys clusters.
-    async fn look_again_all(&self, looks: &BTreeMap<SecondLook, Vec<usize>>, deadline: Deadline) -> Failures<usize> {
+    async fn second_looks(&self, looks: &BTreeMap<SecondLook, Vec<usize>>, deadline: Deadline) -> Failures<usize> {
         let mut failures = Failures::new();
         for (look, messages) in looks {
             // On the heap: every batch would carry the space of a sweep.
-            if let Err(error) = Box::pin(self.sweep.look_again(look, deadline)).await {
+            if let Err(error) = Box::pin(self.sweep.second_look(look, deadline)).await {
                 failures.extend(for_each(messages, &error));
             }
         }
@@ -209,7 +209,8 @@ impl TaskEvents {
             .filter(|task| task.phase == TaskPhase::Active)
             .map(|task| (task.arn.clone(), Needed::by(task)))
             .collect();
-        let namespaces: BTreeSet<Place> = needed.values().filter_map(|needed| needed.namespace.clone()).collect();
+        let namespaces: BTreeSet<ClusterPlace> =
+            needed.values().filter_map(|needed| needed.namespace.clone()).collect();
         let mut missing = self.bootstrap.create_namespaces(&namespaces, deadline.half_way()).await;
         let now = self.context.now();
         let is_new = |task: &&MeshTask| {
@@ -262,7 +263,7 @@ impl TaskEvents {
     /// Reports the failures, and returns their messages to the queue before its visibility timeout: permanent failures
     /// at once, so that they reach the dead-letter queue, others after an increasing delay. The message that an author's
     /// mistake stopped does not return, or its author could keep the alarm of the dead-letter queue on.
-    async fn hand_back(&self, failed: Vec<Failed<'_>>) -> BatchReport {
+    async fn return_to_queue(&self, failed: Vec<Failed<'_>>) -> BatchReport {
         let (faults, failures): (Vec<_>, Vec<_>) = failed.into_iter().partition(|it| it.error.needs_correction());
         for fault in &faults {
             Counted::Faults.add(1);
@@ -296,9 +297,9 @@ impl TaskEvents {
 /// What Consul must have before an active task can register: without it, its message is not done.
 struct Needed {
     /// Its namespace, unless it is `default`, which always exists.
-    namespace: Option<Place>,
+    namespace: Option<ClusterPlace>,
     /// The node of its cluster. A task with a client agent has its own.
-    node: Option<Place>,
+    node: Option<ClusterPlace>,
 }
 
 impl Needed {
@@ -317,7 +318,7 @@ impl Needed {
 }
 
 /// The nodes of active tasks: their cluster, and the default namespace of their partition.
-fn nodes_of_active<'a>(tasks: impl Iterator<Item = &'a MeshTask>) -> BTreeSet<Place> {
+fn nodes_of_active<'a>(tasks: impl Iterator<Item = &'a MeshTask>) -> BTreeSet<ClusterPlace> {
     let active = tasks.filter(|task| task.phase == TaskPhase::Active);
     active.map(|task| (task.cluster.clone(), task.tenancy.home())).collect()
 }

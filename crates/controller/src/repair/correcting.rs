@@ -17,7 +17,7 @@ use report::{Blocked, Healing, Waiting};
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    Repairs, SecondLook,
+    Recheck, Repairs,
     found::{Found, RepairReport, correction},
     still_running,
 };
@@ -46,15 +46,9 @@ impl Repairs {
     /// Corrects the checks of tasks whose health-sync has stopped. Then looks again at the other tasks with a status that
     /// contradicts ECS, and at the repaired ones: their health-sync remembers a health that it wrote before the repair. The
     /// first look at the repaired ones is here, after writes that may take a while.
-    pub(crate) async fn look_again(
-        &self,
-        look: SecondLook,
-        survey: &Survey,
-        deadline: Deadline,
-        report: &mut RepairReport,
-    ) {
+    pub(crate) async fn recheck(&self, look: Recheck, survey: &Survey, deadline: Deadline, report: &mut RepairReport) {
         let source = PlanSource::Survey(&survey.observed.secrets);
-        let SecondLook { found, repaired, looked_at, corrections } = look;
+        let Recheck { found, repaired, looked_at, corrections } = look;
         let (Some(mut looked_at), Some(mut corrections)) = (looked_at, corrections) else { return };
         let scope = &self.context.scope;
         let (repaired, others): (Vec<&Found>, Vec<&Found>) =
@@ -66,7 +60,7 @@ impl Repairs {
             let read = self.checks_of(&without_reporter, deadline, report).await;
             let catalog = Catalog::new(&[], &[], &read);
             let running = without_reporter.into_iter().map(|found| found.running.clone());
-            let wrong = running.filter_map(|running| Wrong::of(running, &catalog, |_| true));
+            let wrong = running.filter_map(|running| Contradiction::of(running, &catalog, |_| true));
             let known = (&read[..], &survey.observed.checks[..]);
             self.correct(wrong.collect(), known, &mut corrections, source, deadline, report).await;
         }
@@ -101,7 +95,7 @@ impl Repairs {
         let read = self.checks_of(&tasks, deadline, report).await;
         let catalog = Catalog::new(&[], &[], &read);
         let is_unchanged = |check: &HealthCheck| first.is_unchanged(check);
-        let wrong = active.filter_map(|running| Wrong::of(running, &catalog, is_unchanged));
+        let wrong = active.filter_map(|running| Contradiction::of(running, &catalog, is_unchanged));
         let known = (&read[..], &survey.observed.checks[..]);
         self.correct(wrong.collect(), known, &mut corrections, source, deadline, report).await;
     }
@@ -124,7 +118,7 @@ impl Repairs {
     /// nodes, from the survey.
     async fn correct(
         &self,
-        mut wrong: Vec<Wrong>,
+        mut wrong: Vec<Contradiction>,
         (read, surveyed): (&[HealthCheck], &[HealthCheck]),
         corrections: &mut Corrections,
         source: PlanSource<'_>,
@@ -146,17 +140,17 @@ impl Repairs {
 }
 
 /// What a correction waits for, unless nothing in the task writes its checks.
-const SECOND_LOOK: &str = "a second look of the same sweep";
+const RECHECK: &str = "a second look of the same sweep";
 
 /// A task with checks that contradict ECS, as they should be.
-pub(super) struct Wrong {
+pub(super) struct Contradiction {
     running: MemberTask,
     service: String,
     checks: Vec<HealthCheck>,
     in_consul: String,
 }
 
-impl Wrong {
+impl Contradiction {
     /// The checks of a task that contradict ECS; `None` if there are none. Only checks that `may_correct`, given as they
     /// should be with the `ModifyIndex` of what was read.
     pub(super) fn of(
@@ -193,7 +187,7 @@ impl RepairReport {
             if scope.losses(&running.task, &running.definition).health_sync {
                 report.planned.extend(correction);
             } else {
-                let waits_for = Some(SECOND_LOOK.to_owned());
+                let waits_for = Some(RECHECK.to_owned());
                 report.waiting.extend(correction.map(|action| Waiting { action, until: None, waits_for }));
             }
         }
@@ -228,7 +222,7 @@ impl RepairReport {
     }
 }
 
-fn healing(wrong: &Wrong) -> Healing {
+fn healing(wrong: &Contradiction) -> Healing {
     Healing {
         cluster_arn: wrong.running.cluster.to_string(),
         task_id: wrong.running.task.arn.id().to_string(),

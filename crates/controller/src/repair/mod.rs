@@ -40,7 +40,7 @@ use crate::{
 
 /// What the second look of a sweep is to look at.
 #[derive(Default)]
-pub(crate) struct SecondLook {
+pub(crate) struct Recheck {
     found: Vec<Found>,
     /// The tasks for which something was registered.
     repaired: BTreeSet<TaskArn>,
@@ -56,24 +56,24 @@ pub(crate) struct Repairs {
 
 impl Repairs {
     /// Compares the running tasks of a survey with the catalog, and registers what is missing as the settings and the order
-    /// say. Returns what [`Self::look_again`] is to look at.
+    /// say. Returns what [`Self::recheck`] is to look at.
     pub(crate) async fn register(
         &self,
         survey: &Survey,
         order: &SweepOrder,
         deadline: Deadline,
-    ) -> (RepairReport, SecondLook) {
+    ) -> (RepairReport, Recheck) {
         let mut report = RepairReport::default();
         let scope = &self.context.scope;
         if scope.repair == RepairMode::Off && !order.dry_run {
-            return (report, SecondLook::default());
+            return (report, Recheck::default());
         }
         let catalog = Catalog::new(&survey.nodes, &survey.observed.instances, &survey.observed.checks);
         // Copied one at a time: most lack nothing.
         let running = survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster)).cloned();
         let first = compare(running, &catalog, scope, survey.began, &mut report);
         if first.is_empty() {
-            return (report, SecondLook::default());
+            return (report, Recheck::default());
         }
         // Tasks that were told to stop since they were listed are left alone.
         let running = self.still_running(first, deadline, &mut report).await;
@@ -90,7 +90,7 @@ impl Repairs {
         let corrections = Corrections::new((!order.force).then_some(scope.max_delete));
         if order.dry_run || scope.repair == RepairMode::Report {
             report.plan(found, &survey.observed.checks, corrections, scope);
-            return (report, SecondLook::default());
+            return (report, Recheck::default());
         }
         let source = PlanSource::Survey(&survey.observed.secrets);
         let mut repaired = self.register_missing(&found, source, deadline, &mut report).await;
@@ -98,7 +98,7 @@ impl Repairs {
             // Nothing was registered, so that there is nothing more to look at.
             repaired.clear();
         }
-        (report, SecondLook { found, repaired, looked_at: Some(looked_at), corrections: Some(corrections) })
+        (report, Recheck { found, repaired, looked_at: Some(looked_at), corrections: Some(corrections) })
     }
 
     /// These tasks as ECS describes them now, except tasks that are no longer meant to run.

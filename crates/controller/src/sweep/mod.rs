@@ -30,7 +30,7 @@ use self::summary::Swept;
 use crate::{
     announcement::count,
     apply::Applier,
-    bootstrap::{Bootstrap, Place},
+    bootstrap::{Bootstrap, ClusterPlace},
     context::Context,
     error::ControllerError,
     message::{Message, SecondLook},
@@ -127,7 +127,7 @@ impl Sweep {
             }
         }
         if !order.dry_run {
-            self.tell_of_guard(&report);
+            self.report_guard(&report);
             Counted::Faults.add(report.faults.len());
         }
         log(&report);
@@ -136,8 +136,8 @@ impl Sweep {
 
     /// Repairs running tasks, and reports those that cannot be repaired.
     async fn repair(&self, survey: &Survey, order: &SweepOrder, deadline: Deadline) -> RepairReport {
-        let (mut report, look) = self.repairs.register(survey, order, deadline).await;
-        self.repairs.look_again(look, survey, deadline, &mut report).await;
+        let (mut report, recheck) = self.repairs.register(survey, order, deadline).await;
+        self.repairs.recheck(recheck, survey, deadline, &mut report).await;
         let announcer = (!order.dry_run).then_some(&self.context.announcer);
         report_broken(survey, announcer, &mut report);
         report
@@ -149,7 +149,7 @@ impl Sweep {
     }
 
     /// The nodes of existing clusters that Consul does not have.
-    fn missing_nodes(&self, survey: &Survey) -> Vec<Place> {
+    fn missing_nodes(&self, survey: &Survey) -> Vec<ClusterPlace> {
         let scope = &self.context.scope;
         if !self.bootstrap.creates_nodes() {
             return Vec::new();
@@ -179,7 +179,7 @@ impl Sweep {
     }
 
     /// Counts, logs and announces which clusters the guard has stopped.
-    fn tell_of_guard(&self, report: &SweepReport) {
+    fn report_guard(&self, report: &SweepReport) {
         let stopped =
             report.clusters.iter().filter_map(|cluster| Some((&cluster.cluster_arn, cluster.guard.as_ref()?)));
         for (cluster, reason) in stopped {
@@ -226,7 +226,7 @@ impl Sweep {
     }
 
     /// Looks again at the tasks that an earlier sweep did not find in ECS.
-    pub(crate) async fn look_again(&self, look: &SecondLook, deadline: Deadline) -> Result<(), Arc<ControllerError>> {
+    pub(crate) async fn second_look(&self, look: &SecondLook, deadline: Deadline) -> Result<(), Arc<ControllerError>> {
         let managed = |cluster: &&ClusterArn| self.context.scope.clusters.contains(cluster);
         let clusters: Vec<ClusterArn> = look.clusters.iter().filter(managed).cloned().collect();
         if clusters.is_empty() && !look.clusters.is_empty() {
@@ -295,7 +295,7 @@ fn log(report: &SweepReport) {
 }
 
 /// The tenancies of active tasks, in their clusters.
-fn required_places(survey: &Survey) -> BTreeSet<Place> {
+fn required_places(survey: &Survey) -> BTreeSet<ClusterPlace> {
     let active = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
     active.map(|task| (task.cluster.clone(), task.tenancy.clone())).collect()
 }

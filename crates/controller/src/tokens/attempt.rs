@@ -159,7 +159,7 @@ impl Reconciliation<'_> {
 
     /// Whether a cluster that is not selected any more has used the token. Then its tasks may still do, and it is kept.
     fn log_used_outside(&self, token: Option<&Token>) -> bool {
-        let mark = token.and_then(|token| token.description.holder());
+        let mark = token.and_then(|token| token.description.holder_mark());
         let clusters = &self.tokens.context.scope.clusters;
         let Some(outside) = mark.and_then(|mark| mark.cluster_outside(clusters)) else { return false };
         LogLine { reason: Some(used_outside(outside)), ..self.line(LogAction::Revoke, LogOutcome::Kept) }.info();
@@ -240,13 +240,13 @@ impl Reconciliation<'_> {
     /// The token, with its mark, if it is marked for another holder; or if a task needs it, and it is in another namespace
     /// than its service.
     fn foreign<'a>(&self, token: &'a Token, usage: &TokenUsage<'_>) -> Option<(&'a Token, &'a HolderMark)> {
-        let mark = token.description.holder()?;
+        let mark = token.description.holder_mark()?;
         let is_misplaced = matches!(usage, TokenUsage::Needed(_)) && token.tenancy != *self.holder.tenancy();
         (is_misplaced || mark.is_for_another_than(self.holder)).then_some((token, mark))
     }
 
     fn held(&self, secret: &StoredSecret, token: &Token) -> HeldToken {
-        let unused_since = token.description.holder().and_then(|mark| mark.unused_since);
+        let unused_since = token.description.holder_mark().and_then(|mark| mark.unused_since);
         // What a credential that only reads does not see is assumed to be the same.
         let is_same = token.hides_its_secret() || secret.state.pair().is_some_and(|pair| pair.is_same_as(&token.pair));
         HeldToken {

@@ -216,7 +216,7 @@ impl Reconciliation<'_> {
         let grant = self.grant().await?;
         let description = match (needed_by, holder) {
             (NeededBy::Registered(_), TokenHolder::Service(_) | TokenHolder::Spelled { .. }) => {
-                self.marks(cluster).unused(self.tokens.context.now())
+                self.marks(cluster).with_unused_since(self.tokens.context.now())
             }
             _ => self.marks(cluster),
         };
@@ -286,9 +286,9 @@ impl Reconciliation<'_> {
             description
         } else {
             // What used it before may still do.
-            let before = token.description.holder().filter(|mark| mark.is_for(holder));
+            let before = token.description.holder_mark().filter(|mark| mark.is_for(holder));
             let before = before.into_iter().flat_map(|mark| [&mark.cluster].into_iter().chain(&mark.used_in));
-            self.marks(&cluster).used_in(before.map(String::as_str))
+            self.marks(&cluster).with_users(before.map(String::as_str))
         };
         let grant = if token.grants_nothing() { self.grant().await? } else { Grant::AsBefore(token.grants) };
         let updated = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
@@ -317,13 +317,13 @@ impl Reconciliation<'_> {
                 let restarted = token.description.with_restarted_wait(self.tokens.context.now(), unused_for);
                 restarted.unwrap_or_else(|| token.description.clone())
             }
-            NeededBy::Events(_) | NeededBy::Listed(_) => token.description.used(),
+            NeededBy::Events(_) | NeededBy::Listed(_) => token.description.without_unused_since(),
         };
         let description = match self.holder {
             TokenHolder::Spelled { .. } => self.with_secret_mark(&description).unwrap_or(description),
             TokenHolder::Service(_) | TokenHolder::Client { .. } => description,
         };
-        let description = description.used_in(needed_by.clusters().into_iter().map(ClusterArn::as_str));
+        let description = description.with_users(needed_by.clusters().into_iter().map(ClusterArn::as_str));
         let is_marked = self.is_marked(token);
         let is_current = is_marked && description == token.description && !token.grants_nothing();
         ((secret.is_ours || is_marked) && !is_current).then_some(description)
@@ -332,7 +332,7 @@ impl Reconciliation<'_> {
     /// The description with the mark of the secret, for a token of consul-ecs, which has no such mark. Without the
     /// mark, a token that its secret does not contain any more may be in another one.
     fn with_secret_mark(&self, description: &TokenDescription) -> Option<TokenDescription> {
-        let is_unmarked = description.holder().is_some_and(|mark| mark.secret.is_none());
+        let is_unmarked = description.holder_mark().is_some_and(|mark| mark.secret.is_none());
         is_unmarked.then(|| description.for_secret(&self.tokens.context.scope.names.place_of(self.holder)))
     }
 

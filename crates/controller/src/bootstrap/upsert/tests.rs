@@ -8,13 +8,13 @@ fn map(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).unwrap()
 }
 
-fn desired(kind: Kind, body: Value) -> Object {
+fn desired(kind: ObjectKind, body: Value) -> Object {
     Object { kind, name: "ours".to_owned(), tenancy: Tenancy::Community, body: map(body) }
 }
 
 fn method(principals: &[String], tags: &[String]) -> Object {
     let config = json!({ "BoundIAMPrincipalARNs": principals, "EnableIAMEntityDetails": true, "IAMEntityTags": tags });
-    desired(Kind::AuthMethod, json!({ "Name": "ours", "Type": "aws-iam", "Description": "d", "Config": config }))
+    desired(ObjectKind::AuthMethod, json!({ "Name": "ours", "Type": "aws-iam", "Description": "d", "Config": config }))
 }
 
 fn updated(existing: Value, desired: &Object) -> Value {
@@ -54,7 +54,7 @@ fn single_value_is_extended_to_a_list() {
 
 #[test]
 fn role_keeps_policies_of_users() {
-    let role = desired(Kind::Role, json!({ "Name": "ours", "Policies": [{ "Name": "p" }] }));
+    let role = desired(ObjectKind::Role, json!({ "Name": "ours", "Policies": [{ "Name": "p" }] }));
     let merged = updated(json!({ "ID": "1", "Name": "ours", "Policies": [{ "ID": "2", "Name": "user" }] }), &role);
     assert_eq!(merged["Policies"], json!([{ "ID": "2", "Name": "user" }, { "Name": "p" }]));
     let complete = map(json!({ "ID": "1", "Name": "ours", "Policies": [{ "ID": "3", "Name": "p" }] }));
@@ -64,7 +64,7 @@ fn role_keeps_policies_of_users() {
 #[test]
 fn namespace_keeps_other_defaults() {
     let namespace =
-        desired(Kind::Namespace, json!({ "Name": "ours", "ACLs": { "PolicyDefaults": [{ "Name": "read" }] } }));
+        desired(ObjectKind::Namespace, json!({ "Name": "ours", "ACLs": { "PolicyDefaults": [{ "Name": "read" }] } }));
     let acls = json!({ "PolicyDefaults": [{ "ID": "1", "Name": "user" }], "RoleDefaults": [{ "Name": "role" }] });
     let merged = updated(json!({ "Name": "ours", "Meta": { "k": "v" }, "ACLs": acls }), &namespace);
     assert_eq!(merged["ACLs"]["PolicyDefaults"], json!([{ "ID": "1", "Name": "user" }, { "Name": "read" }]));
@@ -74,7 +74,7 @@ fn namespace_keeps_other_defaults() {
 
 #[test]
 fn existing_policy_is_not_changed() {
-    let policy = desired(Kind::Policy, json!({ "Name": "ours", "Rules": "narrow" }));
+    let policy = desired(ObjectKind::Policy, json!({ "Name": "ours", "Rules": "narrow" }));
     let widened = map(json!({ "ID": "1", "Name": "ours", "Rules": "wide" }));
     assert_eq!(merge(Some(&widened), &policy), Ok(Upsert::Unchanged));
     assert_eq!(merge(None, &policy), Ok(Upsert::Create(policy.body.clone())));

@@ -38,7 +38,7 @@ fn cluster_with_entries_of_tasks_is_not_empty() {
         assert!(has_entries(&observed), "{observed:?}");
     }
     let token = service_token("prod", 1, "web");
-    let description = token.description.unused("2026-01-01T00:00:00Z".parse().unwrap());
+    let description = token.description.with_unused_since("2026-01-01T00:00:00Z".parse().unwrap());
     let unused = Observed { tokens: vec![ListedToken { description, ..token }], ..Observed::default() };
     let elsewhere =
         Observed { tokens: vec![login_token("test", 1)], instances: instances("test", 1), ..Observed::default() };
@@ -51,7 +51,7 @@ fn cluster_with_entries_of_tasks_is_not_empty() {
 fn token_of_service(number: u8, is_used: bool) -> (ListedToken, Action) {
     let name = format!("service-{number}");
     let token = service_token("prod", number, &name);
-    let unused = token.description.unused("2026-01-01T00:00:00Z".parse().unwrap());
+    let unused = token.description.with_unused_since("2026-01-01T00:00:00Z".parse().unwrap());
     let description = if is_used { token.description.clone() } else { unused };
     (ListedToken { description, ..token }, retirement_of(&name))
 }

@@ -15,7 +15,7 @@ fn service_token(tenancy: &Tenancy, name: &str) -> ListedToken {
 
 fn pre_provisioned(name: &str, hours_ago: i64) -> ListedToken {
     let token = service_token(&Tenancy::Community, name);
-    let description = token.description.unused(seconds_ago(hours_ago * 3_600));
+    let description = token.description.with_unused_since(seconds_ago(hours_ago * 3_600));
     ListedToken { description, ..token }
 }
 

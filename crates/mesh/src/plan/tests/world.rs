@@ -244,7 +244,7 @@ prop_compose! {
             description = description.for_secret(&place);
         }
         if let Some(age) = unused_for {
-            description = description.unused(seconds_ago(age));
+            description = description.with_unused_since(seconds_ago(age));
         }
         if is_renamed {
             description = "renamed by an operator".into();

@@ -1,0 +1,126 @@
+//! What docs/contributing/architecture.md says of the crates.
+
+use std::{collections::BTreeSet, fs};
+
+use local_stack::in_repository;
+use test_harness::sources::sources;
+
+use crate::shipped::tokens;
+
+const PAGE: &str = include_str!("../../docs/contributing/architecture.md");
+const OWN_TOOLS: [&str; 2] = ["local-stack", "test-harness"];
+
+fn read(path: &str) -> String {
+    fs::read_to_string(in_repository(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The crates of the workspace that ship; `src` is the root package.
+fn crates() -> BTreeSet<String> {
+    let folders = fs::read_dir(in_repository("crates")).expect("crates").map(|entry| entry.expect("an entry"));
+    let folders = folders.filter(|entry| entry.path().is_dir()).map(|it| it.file_name().to_string_lossy().into_owned());
+    folders.filter(|name| !OWN_TOOLS.contains(&name.as_str())).chain(["src".to_owned()]).collect()
+}
+
+/// The crates of the workspace that a crate depends on, outside of its tests.
+fn used_by(name: &str) -> BTreeSet<String> {
+    let manifest = read(&if name == "src" { "Cargo.toml".to_owned() } else { format!("crates/{name}/Cargo.toml") });
+    let (_, rest) = manifest.split_once("\n[dependencies]\n").unwrap_or_default();
+    let dependencies = rest.split("\n[").next().unwrap_or_default().lines();
+    let names = dependencies.filter_map(|line| Some(line.split(['.', ' ', '=']).next()?.to_owned()));
+    names.filter(|name| crates().contains(name)).collect()
+}
+
+/// The cells of the page's table.
+fn rows() -> Vec<(String, BTreeSet<String>)> {
+    let (_, table) = PAGE.split_once("| crate | uses |\n| --- | --- |\n").expect("the table");
+    let rows = table.lines().take_while(|line| line.starts_with('|'));
+    let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<BTreeSet<String>>();
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split('|').collect();
+        (names(cells[1]).pop_first().expect("a crate"), names(cells[2]))
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn crates_use_only_what_this_page_says() {
+    let rows = rows();
+    assert_eq!(rows.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>(), crates());
+    for (at, (name, uses)) in rows.iter().enumerate() {
+        assert_eq!(used_by(name), *uses, "{name}");
+        let below: Vec<&str> = rows.iter().skip(at).map(|(name, _)| name.as_str()).collect();
+        assert!(uses.iter().all(|used| below.contains(&used.as_str())), "{name} uses a crate above it");
+    }
+}
+
+#[test]
+fn every_test_that_the_page_names_exists() {
+    let tests: String = ["tests", "simulation", "crates"].into_iter().map(tests_in).collect();
+    for name in PAGE.split("ept by `").skip(1).filter_map(|rest| rest.split('`').next()) {
+        let name = name.trim_start();
+        assert!(tests.contains(&format!("fn {name}()")), "no test {name}");
+    }
+}
+
+/// The text of the sources below a folder.
+fn tests_in(folder: &str) -> String {
+    let mut text = String::new();
+    let mut folders = vec![in_repository(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if entry.extension().is_some_and(|it| it == "rs") {
+                text += &fs::read_to_string(entry).expect("a source");
+            }
+        }
+    }
+    text
+}
+
+/// The shipped sources of a crate that contain this, outside of tests and imports.
+fn with(crate_name: &str, is_it: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    let folder = format!("crates/{crate_name}/src/");
+    let is_it = |path: &&String| is_it(&tokens(path, &read(path)));
+    let all = sources();
+    let found = all.iter().filter(|path| path.starts_with(&folder)).filter(is_it);
+    found.filter_map(|path| path.strip_prefix(&folder)).map(str::to_owned).collect()
+}
+
+/// Whether a type stands where types stand: after one of these tokens. In a comment it may be a verb.
+fn names_type(tokens: &str, name: &str) -> bool {
+    [":", "&", "<", "+", "dyn", "impl", "for"].iter().any(|before| tokens.contains(&format!("{before} {name} ")))
+}
+
+#[test]
+fn only_what_applies_a_plan_can_write() {
+    for word in ["TokenWrites", "CatalogWrites", "AgentWrites", "ObjectWrites", "SecretWrites", "Writes"] {
+        assert_eq!(with("observe", |tokens| names_type(tokens, word)), BTreeSet::new(), "{word}");
+    }
+    // `edges` declares it, for those who connect the controller to Consul and AWS.
+    let have = ["apply/mod.rs", "bootstrap/upsert.rs", "edges.rs", "tokens/mod.rs"];
+    assert_eq!(with("controller", |tokens| names_type(tokens, "Writes")), have.map(str::to_owned).into());
+}
+
+#[test]
+fn mesh_has_no_input_no_output_and_no_clock() {
+    let manifest = read("crates/mesh/Cargo.toml");
+    for library in ["tokio", "reqwest", "aws-", "futures", "tracing"] {
+        assert!(!manifest.contains(&format!("\n{library}")), "{library}");
+    }
+    for call in [":: now (", "std :: fs", "std :: net :: Tcp", "std :: env", "SystemTime", "Instant ::", "println !"] {
+        assert_eq!(with("mesh", |tokens| tokens.contains(call)), BTreeSet::new(), "{call}");
+    }
+}
+
+#[test]
+fn diagnosis_and_the_auditor_have_no_client() {
+    for name in ["diagnosis", "audit", "audit-read", "terraform", "document"] {
+        let manifest = read(&format!("crates/{name}/Cargo.toml"));
+        let (_, dependencies) = manifest.split_once("\n[dependencies]\n").expect("dependencies");
+        let dependencies = dependencies.split("\n[").next().unwrap_or_default();
+        for client in ["aws", "consul", "reqwest", "http-client"] {
+            assert!(!dependencies.lines().any(|line| line.starts_with(client)), "{name} has {client}");
+        }
+    }
+}
