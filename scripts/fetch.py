@@ -15,8 +15,9 @@ import sys
 # The Python versions for which all wheels in requirements.txt exist. An older Python gets here: keep this file's syntax simple.
 if not (3, 11) <= sys.version_info[:2] <= (3, 14):
     for name in ("python3.13", "python3.12", "python3.11", "python3.14"):
-        # A shim may be on PATH without its Python.
-        if shutil.which(name) and subprocess.run([name, "-c", ""], stderr=subprocess.DEVNULL).returncode == 0:
+        # A shim may be on PATH without its Python, or run another one.
+        is_one = "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))"
+        if shutil.which(name) and subprocess.run([name, "-c", is_one], stderr=subprocess.DEVNULL).returncode == 0:
             os.execvp(name, [name] + sys.argv)
     sys.exit(
         "setup: error: no Python 3.11 to 3.14 found (python3 is %d.%d).\n" % sys.version_info[:2]
@@ -169,7 +170,9 @@ def unpack_deb(address: str, sha256: str, folder: Path) -> None:
             if succeeds(*apt, address.format(archive=archive), deb, f"SHA256:{sha256}", stdout=subprocess.DEVNULL):
                 folder.mkdir(parents=True)
                 return run("dpkg", "-x", deb, folder)
-    raise Unavailable(f"no Debian archive in this machine's apt sources has it (tried: {', '.join(archives) or 'none'})")
+    # An address may contain a password.
+    tried = ", ".join(re.sub("//[^/]*@", "//", archive) for archive in archives) or "none"
+    raise Unavailable(f"no Debian archive in this machine's apt sources has it (tried: {tried})")
 
 
 def consul_version(program: Path) -> tuple[int, ...]:
@@ -194,7 +197,8 @@ def fetched_consul(row: dict, version: str) -> Path:
     checksums = row["sha256"]
     if version != row["version"]:
         published = read(urllib.parse.urljoin(address, row["checksums"].format(**facts))).decode()
-        checksums = {ARCH: sha256 for sha256, file in map(str.split, published.splitlines()) if address.endswith(f"/{file}")}
+        lines = [line.split() for line in published.splitlines()]
+        checksums = {ARCH: line[0] for line in lines if len(line) == 2 and address.endswith(f"/{line[1]}")}
     if ARCH not in checksums:
         raise Unavailable(f"no checksum of Consul {version} for {ARCH}")
     shutil.rmtree(folder, ignore_errors=True)

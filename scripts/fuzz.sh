@@ -19,7 +19,7 @@ export CARGO_TARGET_DIR=$PWD/target/fuzz
 export RUSTC_BOOTSTRAP=1
 export PATH=$PWD/target/tools/bin:$PATH
 
-python3 scripts/fetch.py cargo-fuzz
+"${PYTHON:-python3}" scripts/fetch.py cargo-fuzz
 
 # Seeds: the repository's definitions and templates, with a first character that selects the file's name.
 seeds=target/fuzz/seeds

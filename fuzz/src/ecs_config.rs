@@ -3,10 +3,11 @@
 use mesh::{
     cluster_selection::ClusterSelection,
     consul_ecs::{CONFIG_VARIABLE, Configuration, MESH_TAG, MeshConfig, Programs, Registrar},
-    definition::{Tags, TaskDefinition},
+    definition::TaskDefinition,
     names::ServiceName,
     secret_name::SecretNames,
     settings::{TokenMode, TokenSettings},
+    tags::Tags,
     tenancy::Tenancy,
 };
 

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use consul::{Grant, NewToken, Token, grants_of};
 use mesh::{
     catalog::HealthCheck,
+    holder::TokenHolder,
     mark::TokenDescription,
     names::ServiceName,
     tenancy::Tenancy,
-    token::{AccessorId, ListedToken, TokenHolder, TokenPair},
+    token::{AccessorId, ListedToken, TokenPair},
 };
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};

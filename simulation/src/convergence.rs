@@ -1,6 +1,6 @@
 //! The promises that are checked once faults have ended: after one sweep, the state has converged.
 
-use mesh::{definition::MeshService, settings::TokenMode, task::TaskPhase, token::TokenHolder};
+use mesh::{holder::TokenHolder, identity::MeshService, settings::TokenMode, task::TaskPhase};
 use secrecy::ExposeSecret;
 
 use super::{

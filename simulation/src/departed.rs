@@ -120,7 +120,7 @@ impl World {
             definition: Some(definition_arn(0, Kind::Plain, false)),
             phase: TaskPhase::Stopped,
             last_status: "STOPPED".to_owned(),
-            tags: mesh::definition::Tags::default(),
+            tags: mesh::tags::Tags::default(),
             containers: Vec::new(),
             placement: Placement::default(),
             pull_started_at: None,

@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     consul_ecs::{MESH_TAG, Programs, SERVICE_NAME_TAG},
-    definition::{Tags, TaskDefinition},
+    definition::TaskDefinition,
     secret_reference::SecretReference,
+    tags::Tags,
     task::{DescribedTask, TaskEnd, TaskPhase},
 };
 

@@ -2,7 +2,7 @@
 //! spelled in many ways; and task definitions that were registered long ago and never used. They harm only themselves.
 
 use fastrand::Rng;
-use mesh::{settings::TokenMode, token::TokenHolder};
+use mesh::{holder::TokenHolder, settings::TokenMode};
 use report::{Problem, SweepReport};
 use serde_json::json;
 

@@ -4,7 +4,7 @@
 use aws::ecs::ClusterStatus;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::Tags,
+    tags::Tags,
     task::{DescribedTask, Placement, TaskEnd, TaskPhase},
 };
 use serde_json::{Value, json};

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use controller::{BatchReport, Delivery};
 use mesh::{
     arn::{ClusterArn, TaskId},
-    definition::MeshService,
+    holder::TokenHolder,
+    identity::MeshService,
     names::ServiceName,
     secret::SecretState,
     task::TaskPhase,
-    token::TokenHolder,
 };
 use report::{PlannedAction, SweepReport};
 use secrecy::{ExposeSecret, SecretString};

@@ -6,8 +6,8 @@ use controller::settings::Settings;
 use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{
-    arn::ClusterArn, definition::MeshService, names::ServiceName, scope::Scope, settings::TokenMode, tenancy::Tenancy,
-    token::TokenHolder,
+    arn::ClusterArn, holder::TokenHolder, identity::MeshService, names::ServiceName, scope::Scope, settings::TokenMode,
+    tenancy::Tenancy,
 };
 
 use super::{

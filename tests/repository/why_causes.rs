@@ -10,7 +10,7 @@ const SCHEMA: &str = include_str!("../../docs/reference/schema/why.schema.json")
 #[test]
 fn the_page_explains_every_cause() {
     let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
-    let causes = schema["$defs"]["Cause"]["oneOf"].as_array().expect("the causes").iter();
+    let causes = schema["$defs"]["WhyCause"]["oneOf"].as_array().expect("the causes").iter();
     let in_schema: BTreeSet<&str> = causes.map(|cause| cause["const"].as_str().expect("a name")).collect();
     let (_, table) = PAGE.split_once("| cause | what it is |\n").expect("the table");
     let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));

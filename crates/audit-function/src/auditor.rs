@@ -18,7 +18,7 @@ use tracing::{info, warn};
 use crate::{
     announce::{self, Topic},
     announcement_log::{AnnouncementLog, RevisionFindings},
-    handler::{AuditedScope, Invocation, Order},
+    order::{AuditedScope, Invocation, Order},
     report_store::{ReportStore, Responder},
 };
 

@@ -13,6 +13,7 @@ mod announce;
 mod announcement_log;
 mod auditor;
 mod handler;
+mod order;
 mod report_store;
 mod settings;
 #[cfg(test)]
@@ -21,7 +22,8 @@ mod tests;
 pub use self::{
     announce::{Message, SnsTopic, Topic},
     auditor::{AuditEdges, Auditor},
-    handler::{Order, audit},
+    handler::audit,
+    order::Order,
     report_store::{ReportStore, S3Store, Version},
     settings::{AuditSettings, SettingsError},
 };

@@ -15,7 +15,7 @@ use aws_sdk_s3::{
 use aws_types::SdkConfig;
 use serde_json::{Value, json};
 
-use crate::handler::Invocation;
+use crate::order::Invocation;
 
 /// The lifetime of a link.
 const LINK_LIFETIME: Duration = Duration::from_secs(60 * 60);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use audit::{
     Deployment,
-    ignore::{Config, ConfigError},
+    ignore::{Config, ConfigFileError},
 };
 use document::SourceFile;
 use mesh::{
@@ -40,7 +40,7 @@ pub enum SettingsError {
     Variable(#[from] InvalidField),
     /// A position in the text of `AUDIT_CONFIGURATION`.
     #[error(transparent)]
-    Configuration(#[from] ConfigError),
+    Configuration(#[from] ConfigFileError),
 }
 
 impl AuditSettings {

@@ -32,7 +32,7 @@ pub use self::deployment::Deployment;
 use self::{
     draft::Findings,
     finding::Finding,
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Rule, RuleFunction},
     rules::rules,
     subject::{Generation, Subject},
 };
@@ -66,9 +66,9 @@ fn check_each(subjects: &[Subject<'_>]) -> Vec<Finding> {
         for rule in rules().filter(|rule| applies(rule.applies, subject)) {
             let mut findings = Findings::default();
             match rule.check {
-                Check::OncePerTask(check) => findings.extend(check(subject)),
-                Check::Task(check) => check(subject, &mut findings),
-                Check::Tasks(_) | Check::OncePerResource(..) | Check::Resources(_) => {}
+                RuleFunction::OncePerTask(check) => findings.extend(check(subject)),
+                RuleFunction::Task(check) => check(subject, &mut findings),
+                RuleFunction::Tasks(_) | RuleFunction::OncePerResource(..) | RuleFunction::Resources(_) => {}
             }
             let drafts = findings.into_drafts().into_iter();
             out.extend(drafts.map(|draft| Finding::in_definition(rule, subject.definition, draft)));
@@ -80,16 +80,16 @@ fn check_each(subjects: &[Subject<'_>]) -> Vec<Finding> {
 /// Applies a rule that looks at all tasks together, or at resources.
 fn check_all(rule: &'static Rule, subjects: &[Subject<'_>], resources: &Resources, out: &mut Vec<Finding>) {
     match rule.check {
-        Check::OncePerTask(_) | Check::Task(_) => {}
-        Check::Tasks(check) => check(subjects, resources, &mut |subject, draft| {
+        RuleFunction::OncePerTask(_) | RuleFunction::Task(_) => {}
+        RuleFunction::Tasks(check) => check(subjects, resources, &mut |subject, draft| {
             out.push(Finding::in_definition(rule, subject.definition, draft));
         }),
-        Check::OncePerResource(kinds, check) => {
+        RuleFunction::OncePerResource(kinds, check) => {
             for resource in kinds.iter().flat_map(|kind| resources.of(*kind)) {
                 out.extend(check(resources, resource).map(|draft| Finding::in_resource(rule, resource, draft)));
             }
         }
-        Check::Resources(check) => check(resources, subjects, &mut |resource, draft| {
+        RuleFunction::Resources(check) => check(resources, subjects, &mut |resource, draft| {
             out.push(Finding::in_resource(rule, resource, draft));
         }),
     }

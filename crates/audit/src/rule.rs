@@ -33,18 +33,18 @@ pub struct Rule {
     /// A definition that violates it, with its correction. `None` if one definition alone cannot show it.
     pub example: Option<Example>,
     /// The check itself.
-    pub check: Check,
+    pub check: RuleFunction,
 }
 
 impl Rule {
     /// A rule that finds at most one defect in a task definition.
     pub const fn once_per_task(applies: Applies, check: fn(&Subject<'_>) -> Option<Draft>) -> Self {
-        Self::without_texts(applies, Check::OncePerTask(check))
+        Self::without_texts(applies, RuleFunction::OncePerTask(check))
     }
 
     /// A rule that finds any number of defects in a task definition.
     pub const fn of_task(applies: Applies, check: fn(&Subject<'_>, &mut Findings)) -> Self {
-        Self::without_texts(applies, Check::Task(check))
+        Self::without_texts(applies, RuleFunction::Task(check))
     }
 
     /// A rule that finds at most one defect in an App Mesh resource of these kinds.
@@ -52,21 +52,21 @@ impl Rule {
         kinds: &'static [ResourceKind],
         check: fn(&Resources, &Resource) -> Option<Draft>,
     ) -> Self {
-        Self::without_texts(Applies::AppMeshResources, Check::OncePerResource(kinds, check))
+        Self::without_texts(Applies::AppMeshResources, RuleFunction::OncePerResource(kinds, check))
     }
 
     /// A rule that checks all App Mesh resources of a run together.
     pub const fn of_resources(check: fn(&Resources, &[Subject<'_>], &mut ResourceFindings<'_>)) -> Self {
-        Self::without_texts(Applies::AppMeshResources, Check::Resources(check))
+        Self::without_texts(Applies::AppMeshResources, RuleFunction::Resources(check))
     }
 
     /// A rule that checks all task definitions of a run together.
     pub const fn of_tasks(applies: Applies, check: fn(&[Subject<'_>], &Resources, &mut TaskFindings<'_>)) -> Self {
-        Self::without_texts(applies, Check::Tasks(check))
+        Self::without_texts(applies, RuleFunction::Tasks(check))
     }
 
     /// What a rule has unless it says otherwise. Each rule adds its texts: a test fails if one is missing.
-    const fn without_texts(applies: Applies, check: Check) -> Self {
+    const fn without_texts(applies: Applies, check: RuleFunction) -> Self {
         Self {
             id: "",
             summary: "",
@@ -138,7 +138,7 @@ impl fmt::Display for Applies {
 
 /// The function of a rule, by what it reads.
 #[derive(Debug, Clone, Copy)]
-pub enum Check {
+pub enum RuleFunction {
     /// One task definition, for a single defect.
     OncePerTask(fn(&Subject<'_>) -> Option<Draft>),
     /// One task definition.

@@ -55,7 +55,7 @@ pub struct DeployedStack {
 
 /// A resource of a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resource {
+pub struct StackResource {
     /// Its physical ID.
     pub id: String,
     /// Its type, for example `AWS::Events::Rule`.
@@ -63,7 +63,7 @@ pub struct Resource {
 }
 
 /// The resources of a stack, by their names in the template.
-pub type Resources = BTreeMap<String, Resource>;
+pub type StackResources = BTreeMap<String, StackResource>;
 
 /// The owner of the AWS credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,13 +167,13 @@ impl AwsInstallation {
         resource.and_then(|resource| resource.physical_resource_id).ok_or_else(malformed(&subject))
     }
 
-    pub async fn resources(&self, stack: &str) -> Result<Resources, InstallationError> {
+    pub async fn resources(&self, stack: &str) -> Result<StackResources, InstallationError> {
         let pages = self.formation.list_stack_resources().stack_name(stack).into_paginator().items().send();
         let all: Result<Vec<_>, _> = pages.try_collect().await;
         let all = all.map_err(failed(&format!("resources of stack {stack}")))?;
         let named = all.into_iter().filter_map(|summary| {
             let resource =
-                Resource { id: summary.physical_resource_id?, kind: summary.resource_type.unwrap_or_default() };
+                StackResource { id: summary.physical_resource_id?, kind: summary.resource_type.unwrap_or_default() };
             Some((summary.logical_resource_id?, resource))
         });
         Ok(named.collect())

@@ -37,7 +37,7 @@ pub enum LogsError {
 
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogLine {
+pub struct LogEvent {
     /// When `CloudWatch` Logs got it from the function.
     pub at: Timestamp,
     pub text: String,
@@ -48,7 +48,7 @@ pub struct LogLine {
 pub trait Logs: Send + Sync {
     /// The lines of a log group since a time that match a
     /// [filter pattern](https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html), all of them.
-    async fn lines(&self, group: &str, pattern: &str, since: Timestamp) -> Result<Vec<LogLine>, LogsError>;
+    async fn lines(&self, group: &str, pattern: &str, since: Timestamp) -> Result<Vec<LogEvent>, LogsError>;
 }
 
 /// The log groups of an account and region.
@@ -80,13 +80,13 @@ impl AwsLogs {
 
 #[async_trait]
 impl Logs for AwsLogs {
-    async fn lines(&self, group: &str, pattern: &str, since: Timestamp) -> Result<Vec<LogLine>, LogsError> {
+    async fn lines(&self, group: &str, pattern: &str, since: Timestamp) -> Result<Vec<LogEvent>, LogsError> {
         let (mut lines, mut token) = (Vec::new(), None);
         for _ in 0..MAX_PAGES {
             let page = self.page(group, pattern, since, token.take()).await?;
             let events = page.events().iter().filter_map(|event| {
                 let at = Timestamp::from_millisecond(event.timestamp()?).ok()?;
-                Some(LogLine { at, text: event.message()?.to_owned() })
+                Some(LogEvent { at, text: event.message()?.to_owned() })
             });
             lines.extend(events);
             token = page.next_token().map(str::to_owned);

@@ -1,7 +1,7 @@
 //! `ecs-mesh compare`
 
 use clap::Args;
-use diagnosis::{CompareReport, KindReport, Left, clusters_of, compare};
+use diagnosis::{CompareReport, KindReport, StillToDo, clusters_of, compare};
 use jiff::Timestamp;
 use observe::Wanted;
 
@@ -115,7 +115,7 @@ fn kind_row(kind: &KindReport) -> Vec<Cell> {
     ]
 }
 
-fn left_row(left: &Left, now: Timestamp) -> Vec<Cell> {
+fn left_row(left: &StillToDo, now: Timestamp) -> Vec<Cell> {
     let cluster = left.cluster.as_deref().and_then(|cluster| cluster.rsplit('/').next()).unwrap_or(NOTHING_TO_SAY);
     vec![
         Cell::new(left.kind.as_str(), Tone::Strong),
@@ -137,15 +137,15 @@ fn span(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use diagnosis::{Kind, Slowest};
+    use diagnosis::{Slowest, WorkKind};
     use jiff::SignedDuration;
 
     use super::*;
 
     fn report() -> CompareReport {
         let now: Timestamp = "2026-11-23T12:00:00Z".parse().unwrap();
-        let left = Left {
-            kind: Kind::InstancesDeregistered,
+        let left = StillToDo {
+            kind: WorkKind::InstancesDeregistered,
             subject: "web-0123456789abcdef0123456789abcdef".to_owned(),
             cluster: Some("arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned()),
             first_seen: now - SignedDuration::from_hours(3),
@@ -156,7 +156,7 @@ mod tests {
             since: now - SignedDuration::from_hours(24),
             sweeps: 288,
             kinds: vec![KindReport {
-                kind: Kind::InstancesDeregistered,
+                kind: WorkKind::InstancesDeregistered,
                 planned: 41,
                 done_by_others: 40,
                 still_to_do: 1,

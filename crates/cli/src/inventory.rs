@@ -8,7 +8,7 @@ use std::{
 use audit_read::input::{Gathered, gather_except};
 use clap::Args;
 use consul::{HttpConsul, ServerVersion as _};
-use diagnosis::{Generation, InventoryReport, InventoryRow, UpgradeReport, inventory, rows_of_files, upgrade};
+use diagnosis::{InventoryReport, InventoryRow, MeshGeneration, UpgradeReport, inventory, rows_of_files, upgrade};
 use jiff::Timestamp;
 use mesh::{names::InvalidField, release::Release};
 use serde::Serialize;
@@ -191,7 +191,7 @@ fn text(report: &InventoryReport, medium: Medium) -> String {
         out.push_str(&wrapped(&Cell::new(title, Tone::Strong), medium));
         let mut sheet = Sheet::new(&COLUMNS);
         for row in rows {
-            let tone = if row.generation == Generation::Unknown { Tone::Pending } else { Tone::Plain };
+            let tone = if row.generation == MeshGeneration::Unknown { Tone::Pending } else { Tone::Plain };
             let [service, others @ ..] = cells(row);
             let others = others.map(|text| Cell::new(text, tone));
             sheet.add([Cell::new(service, Tone::Strong)].into_iter().chain(others).collect());
@@ -253,17 +253,18 @@ fn summary(report: &InventoryReport) -> String {
     }
     // Several services may run one revision, and one service several while it is deployed.
     let revision = |row: &InventoryRow| (row.cluster.clone(), row.file.clone(), row.revision.clone());
-    let revisions: BTreeMap<_, Generation> = report.rows.iter().map(|row| (revision(row), row.generation)).collect();
+    let revisions: BTreeMap<_, MeshGeneration> =
+        report.rows.iter().map(|row| (revision(row), row.generation)).collect();
     let service = |row: &InventoryRow| Some((row.cluster.clone(), row.file.clone(), row.ecs_service.clone()?));
     let services: BTreeSet<_> = report.rows.iter().filter_map(service).collect();
-    let mut generations: Vec<Generation> = revisions.values().copied().collect();
+    let mut generations: Vec<MeshGeneration> = revisions.values().copied().collect();
     generations.sort();
     let kinds = generations.chunk_by(|a, b| a == b).filter_map(|same| {
         let generation = same.first()?;
         Some(format!(
             "{} {}",
             same.len(),
-            if *generation == Generation::None { "in no mesh" } else { generation.as_str() }
+            if *generation == MeshGeneration::None { "in no mesh" } else { generation.as_str() }
         ))
     });
     let kinds: Vec<String> = kinds.collect();
@@ -274,16 +275,16 @@ fn summary(report: &InventoryReport) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use diagnosis::Images;
+    use diagnosis::ImageTags;
 
     use super::*;
 
     /// `web:4` on Consul Dataplane, in a cluster.
     pub(crate) fn web() -> InventoryRow {
-        let images = Images {
+        let images = ImageTags {
             consul_ecs: Some("0.9.0".to_owned()),
             consul_dataplane: Some("1.6.2".to_owned()),
-            ..Images::default()
+            ..ImageTags::default()
         };
         InventoryRow {
             cluster: Some("arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned()),
@@ -294,7 +295,7 @@ pub(super) mod tests {
             namespace: None,
             revision: "web:4".to_owned(),
             runs_on: BTreeSet::from(["FARGATE".to_owned()]),
-            generation: Generation::Dataplane,
+            generation: MeshGeneration::Dataplane,
             images,
             desired_tasks: Some(2),
             tasks: Some(2),
@@ -306,8 +307,8 @@ pub(super) mod tests {
             ecs_service: None,
             service: None,
             revision: "job:1".to_owned(),
-            generation: Generation::None,
-            images: Images::default(),
+            generation: MeshGeneration::None,
+            images: ImageTags::default(),
             desired_tasks: None,
             ..web()
         };

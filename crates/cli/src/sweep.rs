@@ -5,7 +5,7 @@ use std::fmt::Write;
 use aws::{ecs::AwsEcs, installation::AwsInstallation};
 use clap::Args;
 use mesh::arn::ClusterArn;
-use report::{CheckStatus, ClusterReport, ClusterStatus, PlannedAction, SweepOutcome, SweepReport};
+use report::{CheckStatus, ClusterReport, PlannedAction, SweepOutcome, SweepReport, SweptStatus};
 use serde_json::{Value, json};
 
 use crate::{
@@ -239,10 +239,11 @@ fn done_text(summary: &SweepReport, medium: Medium) -> String {
 
 fn heading(cluster: &ClusterReport, medium: Medium) -> String {
     let status = match cluster.status {
-        ClusterStatus::Active => "",
-        ClusterStatus::Deleted => " (deleted)",
-        ClusterStatus::Unread => " (unread)",
-        ClusterStatus::Other => " (unknown status)",
+        SweptStatus::Active => "",
+        SweptStatus::Deleted => " (deleted)",
+        SweptStatus::Unread => " (unread)",
+        SweptStatus::NotSurveyed => " (named by tokens alone)",
+        SweptStatus::Other => " (unknown status)",
     };
     wrapped(&Cell::new(format!("Cluster {}{status}", cluster.name()), Tone::Strong), medium) + "\n"
 }

@@ -4,7 +4,7 @@ use audit::severity::Severity;
 use audit_live::{LiveScope, gather_live};
 use clap::Args;
 use diagnosis::{
-    AuditError, Background, Condition, Event, Found, WhyReport, Within, find_service, unread, why_service, why_task,
+    AuditError, Background, Condition, Found, PastEvent, WhyReport, Within, find_service, unread, why_service, why_task,
 };
 use jiff::Timestamp;
 use mesh::arn::{ClusterArn, TaskArn, TaskId};
@@ -56,7 +56,7 @@ pub(super) struct Arguments {
 }
 
 /// A task, or the name of a service.
-enum Subject {
+enum Question {
     Task(TaskId),
     Service(String),
 }
@@ -93,11 +93,11 @@ impl Asking<'_> {
         let tokens = self.clients.tokens(&inspector, self.installation).await;
         let now = Timestamp::now();
         match subject {
-            Subject::Task(id) => {
+            Question::Task(id) => {
                 let further = self.further(&clusters, &observed, tokens, Wanted::Task(&id), now).await;
                 Ok(why_task(&id, &observed, &further, now))
             }
-            Subject::Service(name) => {
+            Question::Service(name) => {
                 let within =
                     Within { partition: self.arguments.partition.clone(), namespace: self.arguments.namespace.clone() };
                 let row = match find_service(&name, &within, &observed, known(&tokens), now) {
@@ -125,13 +125,13 @@ impl Asking<'_> {
     }
 
     /// What is asked about, and in which clusters.
-    fn subject(&self) -> Result<(Subject, Vec<String>), Failure> {
+    fn subject(&self) -> Result<(Question, Vec<String>), Failure> {
         let (text, clusters) = (self.arguments.subject.as_str(), &self.arguments.cluster);
         if let Ok(id) = text.parse::<TaskId>() {
-            return Ok((Subject::Task(id), clusters.clone()));
+            return Ok((Question::Task(id), clusters.clone()));
         }
         if !text.starts_with("arn:") {
-            return Ok((Subject::Service(text.to_owned()), clusters.clone()));
+            return Ok((Question::Service(text.to_owned()), clusters.clone()));
         }
         let arn: TaskArn = text.parse().map_err(Failure::new)?;
         let region = self.clients.sdk.region().map(AsRef::as_ref).unwrap_or_default();
@@ -143,7 +143,7 @@ impl Asking<'_> {
         }
         let named = arn.cluster().map(|cluster| cluster.to_string());
         let clusters = if clusters.is_empty() { named.into_iter().collect() } else { clusters.clone() };
-        Ok((Subject::Task(arn.id().clone()), clusters))
+        Ok((Question::Task(arn.id().clone()), clusters))
     }
 
     /// The history of the controller, the tokens in Consul, and the audit of a task's revision.
@@ -221,7 +221,7 @@ fn text(report: &WhyReport, medium: Medium) -> String {
 }
 
 /// The timeline. On a narrow terminal, the actor shares the column of the time.
-fn timeline(events: &[Event], medium: Medium) -> Sheet {
+fn timeline(events: &[PastEvent], medium: Medium) -> Sheet {
     let is_narrow = medium.width.is_some_and(|width| width < NARROW);
     let mut sheet = Sheet::new(if is_narrow { &["time (UTC)", "what"] } else { &["time (UTC)", "who", "what"] });
     for event in events {
@@ -249,7 +249,7 @@ fn heading(report: &WhyReport) -> String {
     text
 }
 
-fn what(event: &Event) -> String {
+fn what(event: &PastEvent) -> String {
     if event.times == 1 {
         return event.what.clone();
     }
@@ -267,7 +267,7 @@ fn tone(condition: Condition) -> Tone {
 
 #[cfg(test)]
 mod tests {
-    use diagnosis::{Cause, Subject, Who};
+    use diagnosis::{Who, WhyCause, WhySubject};
     use jiff::{SignedDuration, Timestamp};
 
     use super::*;
@@ -276,13 +276,13 @@ mod tests {
         let at: Timestamp = "2026-11-23T11:40:02Z".parse().unwrap();
         let event = |minutes, who, what: &str, times| {
             let first = at - SignedDuration::from_mins(minutes);
-            Event { at: first, who, what: what.to_owned(), times, last_at: at }
+            PastEvent { at: first, who, what: what.to_owned(), times, last_at: at }
         };
         let task = "0123456789abcdef0123456789abcdef";
         WhyReport {
             read_at: at,
             since: at - SignedDuration::from_hours(24),
-            subject: Subject {
+            subject: WhySubject {
                 task: Some(task.to_owned()),
                 service: Some("web".to_owned()),
                 cluster: Some("arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned()),
@@ -298,7 +298,7 @@ mod tests {
                 event(0, Who::Consul, "now has no instance of the task", 1),
             ],
             condition: Condition::Faulty,
-            cause: Cause::LostFromTheCatalog,
+            cause: WhyCause::LostFromTheCatalog,
             conclusion: "Consul has lost it. The next sweep registers it again".to_owned(),
             problems: Vec::new(),
         }

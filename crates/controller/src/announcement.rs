@@ -10,11 +10,7 @@ use std::{
 };
 
 use aws::events::EventPublisher;
-use mesh::{
-    settings::Mode,
-    task::TaskContainer,
-    token::{AccessorId, TokenHolder},
-};
+use mesh::{holder::TokenHolder, settings::Mode, task::TaskContainer, token::AccessorId};
 use observe::Deadline;
 use report::{DrainedTask, Event, Healing, InMode, LogAction, LogLine, RevokedToken};
 use telemetry::Counted;

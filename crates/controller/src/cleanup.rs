@@ -11,10 +11,11 @@ use std::{
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, LeftoverNode},
+    holder::TokenHolder,
     mark::LoginMark,
     plan::{Action, Planned, plan},
     secret::{Retirement, Trigger},
-    token::{ListedToken, TokenHolder},
+    token::ListedToken,
 };
 use observe::{CallError, Deadline, Survey, SweepOrder};
 use serde::Serialize;
@@ -168,8 +169,11 @@ impl Cleanup {
             clusters.has_arn(&mark.cluster) || (clusters.is_named_by(&mark.cluster) && is_known(mark))
         };
         let logins = observed.tokens.iter().filter(|token| token.login().is_some_and(is_ours));
+        let first = survey.readings.first().map(|reading| &reading.cluster);
         let of_login = |token: &ListedToken| {
-            Some((Action::DeleteLoginToken(token.clone()), clusters.cluster_named_by(&token.login()?.cluster)?))
+            // A task names its cluster itself: not every name is one of ECS.
+            let cluster = clusters.cluster_named_by(&token.login()?.cluster).or_else(|| first.cloned())?;
+            Some((Action::DeleteLoginToken(token.clone()), cluster))
         };
         let mut actions: Vec<(Action, ClusterArn)> = logins.filter_map(of_login).collect();
         for cluster in survey.readings.iter().map(|reading| &reading.cluster) {

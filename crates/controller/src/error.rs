@@ -37,9 +37,6 @@ pub enum ControllerError {
     /// Consul refused to register a task, or to create its namespace: its configuration or its tags are not valid there.
     #[error("{0}; correct the task's configuration or tags")]
     RefusedByConsul(#[source] ConsulError),
-    /// An error that several tasks or messages share.
-    #[error(transparent)]
-    Shared(#[from] Arc<ControllerError>),
     /// A defect of the controller.
     #[error("the controller panicked. This is a defect: report the line \"panicked at\" before this one")]
     Panicked,
@@ -77,7 +74,6 @@ impl ControllerError {
     pub fn reach(&self) -> Reach {
         match self {
             Self::Call(error) => error.reach(),
-            Self::Shared(error) => error.reach(),
             Self::Unreadable(_)
             | Self::NotRestored { .. }
             // Consul answers with status 500 to a registration that is not valid.
@@ -92,7 +88,6 @@ impl ControllerError {
     pub(crate) fn needs_correction(&self) -> bool {
         match self {
             Self::Call(error) => error.needs_correction(),
-            Self::Shared(error) => error.needs_correction(),
             Self::NotRestored { .. } | Self::RefusedByConsul(_) => true,
             _ => false,
         }
@@ -108,7 +103,6 @@ impl ControllerError {
         match self {
             Self::Unreadable(invalid) => Some(invalid.field()),
             Self::Call(error) => error.field(),
-            Self::Shared(error) => error.field(),
             _ => None,
         }
     }
@@ -122,7 +116,6 @@ impl ControllerError {
     pub fn label(&self) -> ErrorLabel {
         match self {
             Self::Call(error) => error.label(),
-            Self::Shared(error) => error.label(),
             Self::Unreadable(_) => ErrorLabel::Invalid,
             Self::RefusedByConsul(_) => ErrorLabel::ConsulRefused,
             Self::NotRestored { .. } => ErrorLabel::Secrets,
@@ -218,12 +211,5 @@ mod tests {
             let label = label.trim_matches('`');
             assert!(rows.iter().any(|(known, _)| known == label), "no row for {label}");
         }
-    }
-
-    #[test]
-    fn a_shared_error_reaches_as_far_as_its_cause() {
-        let shared = |error: ControllerError| ControllerError::Shared(Arc::new(error)).reach();
-        assert_eq!(shared(OutOfTime.into()), Reach::Everything);
-        assert_eq!(shared(SecretsError::RolledBack { name: "web".to_owned() }.into()), Reach::Thing);
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use mesh::arn::TaskArn;
-use observe::Unread;
+use observe::ReadErrors;
 
 use crate::{error::ControllerError, outcome::Outcome};
 
@@ -37,7 +37,7 @@ impl Failures {
     }
 
     /// The tasks that could not be read.
-    pub(crate) fn of_unread(unread: Unread) -> Self {
+    pub(crate) fn of_unread(unread: ReadErrors) -> Self {
         unread.into_iter().map(|(task, error)| (task, ControllerError::shared(error))).collect()
     }
 

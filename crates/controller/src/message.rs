@@ -12,13 +12,13 @@ use aws::ecs::{
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     cluster_selection::ClusterSelection,
-    definition::MeshService,
+    holder::TokenHolder,
     host::LostHost,
+    identity::MeshService,
     names::InvalidField,
     scope::Scope,
     task::{TaskChange, TaskPhase},
     tenancy::Tenancy,
-    token::TokenHolder,
 };
 use report::{Envelope, IdleCheckOrder, OWN_SOURCE, SecondLookOrder};
 use serde::Deserialize;

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use mesh::{arn::TaskArn, plan::Planned, secret::StoredSecret, task::TaskChange, token::TokenHolder};
+use mesh::{arn::TaskArn, holder::TokenHolder, plan::Planned, secret::StoredSecret, task::TaskChange};
 use observe::Reach;
 
 use crate::error::ControllerError;

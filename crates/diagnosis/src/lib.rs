@@ -26,15 +26,15 @@ mod upgrade;
 mod why;
 
 pub use self::{
-    compare::{CompareReport, Kind, KindReport, Left, Slowest, clusters_of, compare},
+    compare::{CompareReport, KindReport, Slowest, StillToDo, WorkKind, clusters_of, compare},
     doctor::summarize_message,
-    inventory::{Generation, Images, InventoryReport, InventoryRow, Versions, inventory, rows_of_files},
-    status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, UntraceableLogins, status},
+    inventory::{ImageTags, InventoryReport, InventoryRow, MeshGeneration, Versions, inventory, rows_of_files},
+    status::{ChangeKind, LastChange, ServiceStatus, State, StatusReport, TaskStatus, UntraceableLogins, status},
     tokens::{TokenSource, Tokens},
     unread::{of_consul as consul_problem, unread},
     upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, upgrade},
     why::{
-        AuditError, Background, Cause, Condition, Event, Found, Subject, Who, WhyReport, Within, find_service,
-        why_service, why_task,
+        AuditError, Background, Condition, Found, PastEvent, Who, WhyCause, WhyReport, WhySubject, Within,
+        find_service, why_service, why_task,
     },
 };

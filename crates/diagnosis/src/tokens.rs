@@ -7,7 +7,8 @@ use mesh::{
     admission::{Claim, TokenFacts, TokenGap},
     broken::LoginTokens,
     consul_ecs::Configuration,
-    definition::{MeshIdentity, TaskDefinition},
+    definition::TaskDefinition,
+    identity::MeshIdentity,
     member::MemberTask,
     task::TaskPhase,
     token::ListedToken,
@@ -41,9 +42,7 @@ impl Tokens {
         let running = tasks.filter(|task| task.phase == TaskPhase::Active).map(|task| (&cluster.arn, task.arn.id()));
         ClusterTokens { all: self, logins: LoginTokens::new(&self.listed, running) }
     }
-}
 
-impl Tokens {
     /// The tokens, of a Consul with these hosts.
     pub fn of_consul(inspected: InspectedTokens, consul_hosts: BTreeSet<String>) -> Self {
         let InspectedTokens { listed, facts } = inspected;
@@ -92,10 +91,10 @@ impl TokenSource {
         if !read.is_empty() {
             return Self::SecretsManager { secrets: read.iter().map(|holder| settings.names.of(holder)).collect() };
         }
-        let Some(Ok(config)) = definition.config.as_ref().map(Configuration::named) else { return Self::Unknown };
-        match config.login() {
-            Some(login) => Self::AuthMethod { method: login.method().map(str::to_owned) },
-            None => Self::None,
+        match definition.config.as_ref().map(Configuration::login) {
+            Some(Ok(Some(login))) => Self::AuthMethod { method: login.method().map(str::to_owned) },
+            Some(Ok(None)) => Self::None,
+            Some(Err(_)) | None => Self::Unknown,
         }
     }
 

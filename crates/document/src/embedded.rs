@@ -6,7 +6,7 @@ use crate::{
     error::ParseError,
     json::parse_json,
     node::{HOLE, Node, Value},
-    place::{Place, Route, Step},
+    place::{PathStep, Place, Route},
     span::Span,
     text_parts::TextParts,
 };
@@ -24,7 +24,7 @@ pub fn embedded_json(source: &str, host: &Node) -> Result<Node, ParseError> {
     };
     let text = &with_quoted_holes(text);
     let map = Offsets::of(source, &host.place, text);
-    let route = host.place.route.as_ref().map_or_else(Route::default, |route| route.then(Step::Embedded));
+    let route = host.place.route.as_ref().map_or_else(Route::default, |route| route.then(PathStep::Embedded));
     match parse_json(text, &route) {
         Ok(mut node) => {
             node.map_spans(&|span| map.span(span));
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(slice(node.get("port").unwrap()), "80");
         assert_eq!(slice(node.get("näme").unwrap()), r#"\"w\ud83d\ude00b\""#);
         let steps = node.get("port").unwrap().place.route.as_ref().unwrap().steps();
-        assert_eq!(steps, [Step::Key("c".to_owned()), Step::Embedded, Step::Key("port".to_owned())]);
+        assert_eq!(steps, [PathStep::Key("c".to_owned()), PathStep::Embedded, PathStep::Key("port".to_owned())]);
     }
 
     #[test]

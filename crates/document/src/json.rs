@@ -9,7 +9,7 @@ use jsonc_parser::{
 use crate::{
     error::{MAX_DEPTH, ParseError},
     node::{Entry, Node, Value},
-    place::{Place, Route, Step},
+    place::{PathStep, Place, Route},
     span::Span,
 };
 
@@ -53,7 +53,7 @@ fn read(value: ast::Value<'_>, route: Route, depth: usize) -> Result<Node, Parse
             let items = array.elements.into_iter().enumerate();
             Value::List(
                 items
-                    .map(|(index, item)| read(item, route.then(Step::Index(index)), depth + 1))
+                    .map(|(index, item)| read(item, route.then(PathStep::Index(index)), depth + 1))
                     .collect::<Result<_, _>>()?,
             )
         }
@@ -66,7 +66,7 @@ fn read_object(object: ast::Object<'_>, route: &Route, depth: usize) -> Result<V
     let entry = |property: ast::ObjectProp<'_>| {
         let key_span = span(property.name.range());
         let key = property.name.into_string();
-        let node = read(property.value, route.then(Step::Key(key.clone())), depth + 1)?;
+        let node = read(property.value, route.then(PathStep::Key(key.clone())), depth + 1)?;
         Ok(Entry::new(key, key_span, node))
     };
     object.properties.into_iter().map(entry).collect::<Result<_, _>>().map(Entry::last_of_each_key)
@@ -96,7 +96,7 @@ mod tests {
         let b = node.get("a").unwrap().items()[1].get("b").unwrap();
         assert_eq!(text.get(b.place.span.start..b.place.span.end), Some("\"x\""));
         let steps = b.place.route.as_ref().unwrap().steps();
-        assert_eq!(steps, [Step::Key("a".to_owned()), Step::Index(1), Step::Key("b".to_owned())]);
+        assert_eq!(steps, [PathStep::Key("a".to_owned()), PathStep::Index(1), PathStep::Key("b".to_owned())]);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub use self::{
     json::parse_json,
     node::{Entry, HOLE, Node, RepeatedKey, Value},
     notation::{Notation, documents, parse, parse_all, parse_one, trees},
-    place::{Place, Route, Step},
+    place::{PathStep, Place, Route},
     problem::InputProblem,
     source::SourceFile,
     span::{Position, Span},

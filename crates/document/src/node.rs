@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value as Json;
 
 use crate::{
-    place::{Place, Step},
+    place::{PathStep, Place},
     span::Span,
 };
 
@@ -124,11 +124,11 @@ impl Node {
     }
 
     /// The value at the end of `steps` in one document.
-    pub fn at(&self, steps: &[Step]) -> Option<&Self> {
+    pub fn at(&self, steps: &[PathStep]) -> Option<&Self> {
         steps.iter().try_fold(self, |node, step| match step {
-            Step::Key(key) => node.entries().iter().find(|entry| entry.key == *key).map(|entry| &entry.node),
-            Step::Index(index) => node.items().get(*index),
-            Step::Embedded | Step::Document(_) => None,
+            PathStep::Key(key) => node.entries().iter().find(|entry| entry.key == *key).map(|entry| &entry.node),
+            PathStep::Index(index) => node.items().get(*index),
+            PathStep::Embedded | PathStep::Document(_) => None,
         })
     }
 

@@ -6,7 +6,7 @@ use crate::{
     hcl,
     json::parse_json,
     node::{Node, Value},
-    place::{Place, Route, Step},
+    place::{PathStep, Place, Route},
     source::SourceFile,
     span::Span,
     yaml::{parse_yaml, parse_yaml_document, yaml_documents},
@@ -72,7 +72,7 @@ pub fn parse_all(file: &SourceFile) -> Result<(Notation, Vec<Node>), ParseError>
 
 /// Reads one of several documents.
 pub fn parse_one(file: &SourceFile, document: Span, index: usize) -> Result<Node, ParseError> {
-    parse_yaml_document(&without_mark(&file.text, "##\n"), document, &Route::default().then(Step::Document(index)))
+    parse_yaml_document(&without_mark(&file.text, "##\n"), document, &Route::default().then(PathStep::Document(index)))
 }
 
 fn is_json_by_name(file: &SourceFile) -> bool {

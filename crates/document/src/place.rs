@@ -6,7 +6,7 @@ use crate::{span::Span, text_parts::TextParts};
 
 /// One step of the route from the top of a file to a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum PathStep {
     /// To the value of a key, as the file spells it.
     Key(String),
     /// To an item of a list.
@@ -24,18 +24,18 @@ pub struct Route(Option<Arc<Link>>);
 #[derive(Debug)]
 struct Link {
     before: Route,
-    step: Step,
+    step: PathStep,
 }
 
 impl Route {
     /// This route and one more step.
     #[must_use]
-    pub fn then(&self, step: Step) -> Self {
+    pub fn then(&self, step: PathStep) -> Self {
         Self(Some(Arc::new(Link { before: self.clone(), step })))
     }
 
     /// The steps from the top.
-    pub fn steps(&self) -> Vec<Step> {
+    pub fn steps(&self) -> Vec<PathStep> {
         let mut steps = Vec::new();
         let mut here = self;
         while let Some(link) = &here.0 {
@@ -47,8 +47,8 @@ impl Route {
     }
 }
 
-impl FromIterator<Step> for Route {
-    fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Self {
+impl FromIterator<PathStep> for Route {
+    fn from_iter<I: IntoIterator<Item = PathStep>>(steps: I) -> Self {
         steps.into_iter().fold(Self::default(), |route, step| route.then(step))
     }
 }
@@ -73,7 +73,7 @@ impl Place {
 
     /// The place one step further, with the bytes `span`.
     #[must_use]
-    pub fn then(&self, step: Step, span: Span) -> Self {
+    pub fn then(&self, step: PathStep, span: Span) -> Self {
         Self { span, route: self.route.as_ref().map(|route| route.then(step)), parts: None }
     }
 }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_route_keeps_its_steps() {
-        let route = Route::default().then(Step::Key("a".to_owned())).then(Step::Index(2));
-        assert_eq!(route.steps(), [Step::Key("a".to_owned()), Step::Index(2)]);
+        let route = Route::default().then(PathStep::Key("a".to_owned())).then(PathStep::Index(2));
+        assert_eq!(route.steps(), [PathStep::Key("a".to_owned()), PathStep::Index(2)]);
     }
 }

@@ -7,7 +7,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span as Mark, Tag};
 use crate::{
     error::{MAX_DEPTH, ParseError},
     node::{Entry, Node, Value},
-    place::{Place, Route, Step},
+    place::{PathStep, Place, Route},
     span::Span,
 };
 
@@ -134,7 +134,7 @@ impl<'t> YamlReader<'t> {
                 return Ok((items, end.max(self.bracket(mark, ']'))));
             }
             let index = items.len();
-            items.push(self.node(event, mark, route.then(Step::Index(index)), depth + 1)?);
+            items.push(self.node(event, mark, route.then(PathStep::Index(index)), depth + 1)?);
         }
     }
 
@@ -155,7 +155,7 @@ impl<'t> YamlReader<'t> {
                 _ => return Err(ParseError::new(key_span, "a key that is not a plain value")),
             };
             let (event, mark) = self.next()?;
-            let node = self.node(event, mark, route.then(Step::Key(key.clone())), depth + 1)?;
+            let node = self.node(event, mark, route.then(PathStep::Key(key.clone())), depth + 1)?;
             entries.push(Entry::new(key, key_span, node));
         }
     }
@@ -377,12 +377,12 @@ mod tests {
     #[test]
     fn places_are_those_of_the_text() {
         let text = "é: 1\n---\na:\n  b: 'ü'\n";
-        let route = Route::default().then(Step::Document(1));
+        let route = Route::default().then(PathStep::Document(1));
         let node = parse_yaml_document(text, yaml_documents(text)[1], &route).unwrap();
         let place = &node.get("a").unwrap().get("b").unwrap().place;
         assert_eq!(text.get(place.span.start..place.span.end), Some("'ü'"));
-        let keys = ["a", "b"].map(|key| Step::Key(key.to_owned()));
-        assert_eq!(place.route.as_ref().unwrap().steps(), [&[Step::Document(1)], &keys[..]].concat());
+        let keys = ["a", "b"].map(|key| PathStep::Key(key.to_owned()));
+        assert_eq!(place.route.as_ref().unwrap().steps(), [&[PathStep::Document(1)], &keys[..]].concat());
         let broken = "a: 1\n---\nb: [\n";
         let error = parse_yaml_document(broken, yaml_documents(broken)[1], &route).unwrap_err();
         assert!(error.span.start >= "a: 1\n---\n".len(), "{error:?}");

@@ -1,71 +1,22 @@
-//! Task definitions, and the identity of their tasks.
+//! Task definitions, and how the identity of their tasks is read from them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::{
     arn::TaskDefinitionArn,
     consul_ecs::{
-        CONFIG_VARIABLE, Configuration, EcsConfig, GatewayKind, MESH_TAG, Programs, RegistrarContainer,
-        SERVICE_NAME_TAG, names, service_behind,
+        CONFIG_VARIABLE, Configuration, EcsConfig, MESH_TAG, Programs, RegistrarContainer, SERVICE_NAME_TAG, names,
+        service_behind,
     },
+    identity::{MeshIdentity, MeshService},
     names::{InvalidField, ServiceName},
     secret_reference::SecretReference,
     settings::TokenSettings,
+    tags::Tags,
     tenancy::Tenancy,
 };
-
-/// The tags of a task or of a task definition, by key. A list, because a sweep holds thousands of them with few tags each.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tags(Box<[(String, String)]>);
-
-impl Tags {
-    /// The value of one tag.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
-    }
-
-    /// These tags, and `fallback`'s for other keys.
-    #[must_use]
-    pub fn or(&self, fallback: &Self) -> Self {
-        fallback.0.iter().chain(&self.0).cloned().collect()
-    }
-}
-
-impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Tags {
-    fn from_iter<I: IntoIterator<Item = (K, V)>>(tags: I) -> Self {
-        let by_key: BTreeMap<String, String> =
-            tags.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
-        Self(by_key.into_iter().collect())
-    }
-}
-
-/// A service of the mesh: the owner of a token and a secret.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MeshService {
-    /// Its partition and namespace.
-    pub tenancy: Tenancy,
-    pub name: ServiceName,
-}
-
-impl MeshService {
-    /// The name of its secret after the prefix: `<service>`, in Enterprise `<service>-<namespace>-<partition>`.
-    pub fn secret_name(&self) -> String {
-        format!("{}{}", self.name, self.tenancy.secret_suffix())
-    }
-}
-
-/// The identity of a task in the mesh.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MeshIdentity {
-    /// The service that the task is an instance of.
-    pub service: MeshService,
-    /// The kind of gateway, if it is one.
-    pub gateway: Option<GatewayKind>,
-    /// The secrets that its containers read.
-    pub secrets: Arc<[SecretReference]>,
-}
 
 /// The parts of a task definition revision that determine the identity of its tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,11 +109,11 @@ impl TaskDefinition {
     /// The approximate size in bytes: of its texts, and of the structures around them.
     pub fn approximate_size(&self) -> usize {
         let registrar = self.programs.registrar.as_ref();
-        let texts =
-            self.config.iter().map(Configuration::text).chain(registrar.iter().filter_map(|it| it.config_json()));
+        let own = self.config.iter().map(Configuration::approximate_size);
+        let texts = own.chain(registrar.iter().filter_map(|it| it.config_json().map(str::len)));
         let parsed = registrar.and_then(RegistrarContainer::config).and_then(Result::ok);
-        let configurations = texts.map(str::len).chain(parsed.map(|config| config.approximate_size()));
-        let tags = self.tags.0.iter().map(|(key, value)| key.len() + value.len() + OVERHEAD);
+        let configurations = texts.chain(parsed.map(|config| config.approximate_size()));
+        let tags = self.tags.iter().map(|(key, value)| key.len() + value.len() + OVERHEAD);
         let containers = self.containers.iter().map(|container| {
             let image = container.image.as_ref().map_or(0, String::len);
             let log = container

@@ -18,7 +18,7 @@ use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::ServiceInstance,
     consul_ecs::service_behind,
-    plan::{Action, Observed, Planned},
+    plan::{Action, Observed, Planned, TaskCounts},
     time::Bounds,
     token::ListedToken,
 };
@@ -112,23 +112,6 @@ impl MaxDeletePercent {
 
     fn is_exceeded_by(self, deleted: usize, owned: usize) -> bool {
         owned >= MIN_OBJECTS && deleted * 100 > owned * usize::from(self.0)
-    }
-}
-
-/// How many tasks of a cluster ECS counts, and how many of them it lists.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TaskCounts {
-    /// The running and pending tasks that `DescribeClusters` counts.
-    pub counted: usize,
-    /// The tasks that are listed, that were created before that call, and that are running or pending.
-    pub listed: usize,
-}
-
-impl TaskCounts {
-    /// Whether the listing has as many tasks as ECS counts. No task proves nothing: so does a cluster in another region
-    /// look.
-    pub fn is_complete(self) -> bool {
-        self.counted > 0 && self.listed >= self.counted
     }
 }
 

@@ -4,13 +4,13 @@ use jiff::Timestamp;
 
 use crate::{
     arn::TaskArn,
+    holder::TokenHolder,
     lifecycle::Idle,
     secret::Retirement,
     secret_name::HolderSecret,
     settings::{PlanSettings, TokenMode},
     task::MeshTask,
     time::elapsed,
-    token::TokenHolder,
 };
 
 /// Every task of every cluster of the deployment.
@@ -74,8 +74,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        definition::{MeshIdentity, MeshService},
         examples::{cluster, clusters, service, task_id},
+        identity::{MeshIdentity, MeshService},
         secret::Trigger,
         secret_name::SecretNames,
         secret_reference::SecretReference,

@@ -11,10 +11,10 @@
 //! ```
 //!
 //! - `consul_ecs`: what HashiCorp's consul-ecs is: its releases, containers, configuration and registrations.
-//! - `arn`, `cluster_selection`, `names`, `release`, `secret_name`, `secret_reference`, `tenancy`: parsed once and then
-//!   trusted.
+//! - `arn`, `cluster_selection`, `identity`, `names`, `release`, `secret_name`, `secret_reference`, `tags`, `tenancy`: parsed once
+//!   and then trusted.
 //! - `host`: whether the host of a task is gone.
-//! - `mark`: which cluster and service, or which task, a token belongs to, by its description.
+//! - `holder`: whose a token is. `mark`: which cluster and service, or which task, a token belongs to, by its description.
 //! - `spelling`: which spellings of a service's secret get a token.
 //! - `admission`: whether Consul has let a task log in as a service, or would.
 //! - `time`: what is assumed of time.
@@ -34,7 +34,9 @@ mod examples;
 pub mod existence;
 pub mod guard;
 pub mod health;
+pub mod holder;
 pub mod host;
+pub mod identity;
 pub mod idleness;
 pub mod lifecycle;
 pub mod mark;
@@ -51,6 +53,7 @@ pub mod secret_name;
 pub mod secret_reference;
 pub mod settings;
 pub mod spelling;
+pub mod tags;
 pub mod task;
 pub mod tenancy;
 pub mod time;

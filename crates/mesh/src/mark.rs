@@ -9,11 +9,11 @@ use crate::{
     arn::{ClusterArn, TaskId},
     cluster_selection::ClusterSelection,
     consul_ecs::{NAMESPACE_TAG, PARTITION_TAG},
-    definition::MeshService,
+    holder::TokenHolder,
+    identity::MeshService,
     names::ServiceName,
     tenancy::{Tenancy, TenancyName},
     time::elapsed,
-    token::TokenHolder,
 };
 
 /// The key of the line with the cluster that a token was created for.
@@ -174,6 +174,27 @@ impl TokenDescription {
     }
 }
 
+impl TokenHolder {
+    /// The description of the holder's token for `cluster`, in the format of consul-ecs, so that its controller
+    /// recognizes the token after a rollback.
+    pub fn token_description(&self, cluster: &ClusterArn) -> TokenDescription {
+        let holder = match self {
+            Self::Service(service) | Self::Spelled { service, .. } => title_of(&service.name),
+            Self::Client { .. } => "Token for consul-client".to_owned(),
+        };
+        let mut description = format!("{holder}\nconsul.hashicorp.com/cluster: {cluster}");
+        if let Tenancy::Enterprise { partition, namespace } = self.tenancy() {
+            use std::fmt::Write as _;
+            // Writing to a `String` cannot fail.
+            let _ = write!(
+                description,
+                "\nconsul.hashicorp.com/partition: {partition}\nconsul.hashicorp.com/namespace: {namespace}"
+            );
+        }
+        description.into()
+    }
+}
+
 impl HolderMark {
     /// The marks in a description, or `None` if no controller created the token.
     fn parse(description: &str) -> Option<Self> {
@@ -298,7 +319,7 @@ impl LoginMark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{arn::ClusterArn, definition::MeshService, examples::clusters};
+    use crate::{arn::ClusterArn, examples::clusters, identity::MeshService};
 
     fn cluster() -> ClusterArn {
         "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap()

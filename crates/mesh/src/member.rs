@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::{
     arn::ClusterArn,
     consul_ecs::{CONFIG_VARIABLE, MeshConfig},
-    definition::{MeshIdentity, TaskDefinition},
+    definition::TaskDefinition,
+    identity::MeshIdentity,
     names::InvalidField,
     task::DescribedTask,
 };
@@ -20,8 +21,6 @@ pub struct MemberTask {
     pub identity: MeshIdentity,
     /// Whether Consul is Enterprise: then each object is in a partition and a namespace.
     pub is_enterprise: bool,
-    /// Its own or its definition's, or why it is not known.
-    config: Result<Arc<MeshConfig>, ConfigError>,
 }
 
 impl MemberTask {
@@ -33,8 +32,7 @@ impl MemberTask {
         is_enterprise: bool,
     ) -> Self {
         let task = task.with_containers_of(&definition);
-        let config = config_of(&task, &definition);
-        Self { cluster, task, definition, identity, is_enterprise, config }
+        Self { cluster, task, definition, identity, is_enterprise }
     }
 
     /// The same task as ECS describes it now.
@@ -49,12 +47,21 @@ impl MemberTask {
         Self { definition, ..self }
     }
 
-    /// The configuration of the task.
+    /// The configuration of the task: its definition's, which is parsed once, or that of its overrides. The latter is parsed here
+    /// and not kept, because each task may have another one.
     ///
     /// # Errors
     /// It is not known in full.
-    pub fn config(&self) -> Result<&MeshConfig, ConfigError> {
-        self.config.as_deref().map_err(Clone::clone)
+    pub fn config(&self) -> Result<Arc<MeshConfig>, ConfigError> {
+        let registrar = self.definition.programs.registrar.as_ref().ok_or(ConfigError::NoRegistrar)?;
+        let placement = &self.task.placement;
+        if registrar.reads_more || placement.rewritten.contains(&registrar.name) {
+            return Err(ConfigError::ReadsMore(registrar.name.clone()));
+        }
+        let own = placement.overrides.get(&registrar.name).and_then(|own| own.get(CONFIG_VARIABLE));
+        let own = own.map(|json| MeshConfig::parse(json, registrar.registrar).map(Arc::new));
+        let config = own.or_else(|| registrar.config());
+        config.ok_or_else(|| ConfigError::None(registrar.name.clone()))?.map_err(ConfigError::Invalid)
     }
 }
 
@@ -72,16 +79,4 @@ pub enum ConfigError {
     None(String),
     #[error("its configuration cannot be read in full: {0}")]
     Invalid(InvalidField),
-}
-
-/// The configuration of a task: its own, or its definition's.
-fn config_of(task: &DescribedTask, definition: &TaskDefinition) -> Result<Arc<MeshConfig>, ConfigError> {
-    let registrar = definition.programs.registrar.as_ref().ok_or(ConfigError::NoRegistrar)?;
-    if registrar.reads_more || task.placement.rewritten.contains(&registrar.name) {
-        return Err(ConfigError::ReadsMore(registrar.name.clone()));
-    }
-    let own = task.placement.overrides.get(&registrar.name).and_then(|own| own.get(CONFIG_VARIABLE));
-    let own = own.map(|json| MeshConfig::parse(json, registrar.registrar).map(Arc::new));
-    let config = own.or_else(|| registrar.config());
-    config.ok_or_else(|| ConfigError::None(registrar.name.clone()))?.map_err(ConfigError::Invalid)
 }

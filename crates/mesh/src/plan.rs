@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{AgentStatus, CheckStatus, ClientAgent, DrainReason, HealthCheck, LeftoverNode, ServiceInstance},
-    guard::TaskCounts,
+    holder::TokenHolder,
     host::Host,
     idleness::TaskListing,
     lifecycle::Idle,
@@ -18,8 +18,25 @@ use crate::{
     secret::{Retirement, StoredSecret},
     settings::PlanSettings,
     task::{MeshTask, TaskPhase},
-    token::{ListedToken, TokenHolder},
+    token::ListedToken,
 };
+
+/// How many tasks of a cluster ECS counts, and how many of them it lists.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TaskCounts {
+    /// The running and pending tasks that `DescribeClusters` counts.
+    pub counted: usize,
+    /// The tasks that are listed, that were created before that call, and that are running or pending.
+    pub listed: usize,
+}
+
+impl TaskCounts {
+    /// Whether the listing has as many tasks as ECS counts. No task proves nothing: so does a cluster in another region
+    /// look.
+    pub fn is_complete(self) -> bool {
+        self.counted > 0 && self.listed >= self.counted
+    }
+}
 
 #[cfg(test)]
 mod tests;
@@ -244,7 +261,8 @@ impl Action {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     pub action: Action,
-    /// The cluster that it is reported for: its tasks', or the one that the mark of its token names.
+    /// The cluster that it is reported for: its tasks', or the one that the mark of its token names, which may not be
+    /// among those that were read.
     pub cluster: ClusterArn,
     /// The tasks that require it; empty if none does.
     pub tasks: Vec<TaskArn>,

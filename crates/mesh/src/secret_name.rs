@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use crate::{
-    cluster_selection::ClusterSelection, definition::MeshService, mark::HolderMark, names::InvalidField,
-    secret_reference::SecretReference, tenancy::Tenancy, token::TokenHolder,
+    cluster_selection::ClusterSelection, holder::TokenHolder, identity::MeshService, mark::HolderMark,
+    names::InvalidField, secret_reference::SecretReference, tenancy::Tenancy,
 };
 
 /// The name of the client token's secret after the prefix, unless the deployment configures another one.

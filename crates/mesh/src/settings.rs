@@ -6,13 +6,13 @@ use jiff::Timestamp;
 
 use crate::{
     cluster_selection::ClusterSelection,
-    definition::MeshIdentity,
+    holder::TokenHolder,
+    identity::MeshIdentity,
     names::words,
     secret::Trigger,
     secret_name::SecretNames,
     secret_reference::SecretReference,
     time::{Bounds, GracePeriod},
-    token::TokenHolder,
 };
 
 words! {

@@ -9,10 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    holder::TokenHolder,
     names::InvalidField,
     secret::{SecretState, StoredSecret},
     secret_name::SecretNames,
-    token::{ListedToken, TokenHolder},
+    token::ListedToken,
 };
 
 /// Whether a token may be created for a holder, if `others` is the number of other spellings of its service with a token.

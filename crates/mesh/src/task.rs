@@ -13,10 +13,12 @@ use jiff::Timestamp;
 use crate::{
     arn::{ClusterArn, ContainerInstanceArn, TaskArn, TaskDefinitionArn},
     catalog::DrainReason,
-    definition::{Losses, MeshIdentity, Tags, TaskDefinition},
+    definition::{Losses, TaskDefinition},
     host::Host,
+    identity::MeshIdentity,
     names::words,
     secret_reference::SecretReference,
+    tags::Tags,
     tenancy::Tenancy,
     time::elapsed,
 };

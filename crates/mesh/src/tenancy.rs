@@ -4,8 +4,8 @@ use std::{str::FromStr, sync::Arc};
 
 use crate::{
     consul_ecs::{NAMESPACE_TAG, PARTITION_TAG},
-    definition::Tags,
     names::{InvalidField, text},
+    tags::Tags,
 };
 
 /// The name of an admin partition or a namespace: a DNS label.

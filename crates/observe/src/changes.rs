@@ -9,10 +9,12 @@ use consul::TokenSearch;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, HealthCheck, ServiceInstance},
-    definition::{Classification, MeshService, Tags},
+    definition::Classification,
+    identity::MeshService,
     names::ServiceName,
     plan::{NeededTokens, Observed},
     scope::Scope,
+    tags::Tags,
     task::{MeshTask, TaskChange, TaskPhase},
     tenancy::Tenancy,
     token::ListedToken,
@@ -26,13 +28,13 @@ use crate::{
     observer::{Observer, client_agents},
 };
 
-/// Why tasks could not be read.
-pub type Unread = BTreeMap<TaskArn, CallError>;
+/// Why tasks could not be read: of several errors of a task, one that a retry can help.
+pub type ReadErrors = BTreeMap<TaskArn, CallError>;
 
 impl Observer {
     /// The mesh tasks among `changes`, and the errors of those whose identity could not be read. Tasks outside the mesh
     /// are in neither.
-    pub async fn mesh_tasks(&self, changes: &[TaskChange], deadline: Deadline) -> (Vec<MeshTask>, Unread) {
+    pub async fn mesh_tasks(&self, changes: &[TaskChange], deadline: Deadline) -> (Vec<MeshTask>, ReadErrors) {
         let arns = changes.iter().map(|change| &change.definition);
         let definitions = self.definitions(arns, deadline).await;
         let (task_tags, mut failures) = self.undecided_task_tags(changes, &definitions, deadline).await;
@@ -97,7 +99,7 @@ impl Observer {
         changes: &[TaskChange],
         definitions: &Definitions,
         deadline: Deadline,
-    ) -> (BTreeMap<TaskArn, Tags>, Unread) {
+    ) -> (BTreeMap<TaskArn, Tags>, ReadErrors) {
         let mut undecided: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
         for change in changes {
             let default_tenancy = self.scope.tenancy_of(&change.cluster);
@@ -105,7 +107,7 @@ impl Observer {
                 undecided.entry(&change.cluster).or_default().push(change.arn.clone());
             }
         }
-        let (mut tags, mut failures) = (BTreeMap::new(), Unread::new());
+        let (mut tags, mut failures) = (BTreeMap::new(), ReadErrors::new());
         for (cluster, tasks) in undecided {
             match deadline.run(self.ecs.describe_tasks(cluster, &tasks)).await {
                 Ok(described) => tags.extend(described.into_iter().map(|task| (task.arn, task.tags))),
@@ -117,8 +119,8 @@ impl Observer {
 
     /// The entries in Consul of the stopping and stopped ones among `tasks`. Tasks with a failed read are in the
     /// failures, and not in the observation.
-    pub async fn observe(&self, tasks: Vec<MeshTask>, deadline: Deadline) -> (Observed, Unread) {
-        let (mut observed, mut failures) = (Observed::default(), Unread::new());
+    pub async fn observe(&self, tasks: Vec<MeshTask>, deadline: Deadline) -> (Observed, ReadErrors) {
+        let (mut observed, mut failures) = (Observed::default(), ReadErrors::new());
         let needed = NeededTokens::of(&tasks, &self.scope.clusters);
         let (texts, is_needed) = (needed.texts(), |token: &ListedToken| needed.contains(token));
         // Concurrently: a slow cluster, service or partition must not delay the others.
@@ -188,8 +190,13 @@ impl Observer {
 }
 
 /// Records the failures of a read, and returns an empty result.
-fn record_failures<T: Default>(failed: Unread, failures: &mut Unread) -> T {
-    failures.extend(failed);
+fn record_failures<T: Default>(failed: ReadErrors, failures: &mut ReadErrors) -> T {
+    for (task, error) in failed {
+        let known = failures.entry(task).or_insert_with(|| error.clone());
+        if known.needs_correction() {
+            *known = error;
+        }
+    }
     T::default()
 }
 
@@ -246,6 +253,6 @@ fn by_node(tasks: &[MeshTask]) -> BTreeMap<(ClusterArn, Tenancy), Vec<&MeshTask>
 }
 
 /// The same error for each of `tasks`.
-fn same_for<'a>(tasks: impl IntoIterator<Item = &'a TaskArn>, error: &CallError) -> Unread {
+fn same_for<'a>(tasks: impl IntoIterator<Item = &'a TaskArn>, error: &CallError) -> ReadErrors {
     tasks.into_iter().map(|task| (task.clone(), error.clone())).collect()
 }

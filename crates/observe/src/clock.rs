@@ -63,7 +63,7 @@ impl Deadline {
 
 /// Time ran out before the work was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("time ran out before the work was done; trying again")]
+#[error("time ran out before the work was done")]
 pub struct OutOfTime;
 
 /// An error of work that may run out of time.

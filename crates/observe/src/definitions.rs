@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use aws::ecs::EcsError;
 use mesh::{
     arn::TaskDefinitionArn,
-    definition::{Classification, Tags, TaskDefinition},
+    definition::{Classification, TaskDefinition},
     settings::TokenSettings,
+    tags::Tags,
     task::DescribedTask,
     tenancy::Tenancy,
 };

@@ -10,7 +10,7 @@ use report::ErrorLabel;
 
 use crate::clock::{OutOfTime, Timed};
 
-/// Why a call failed, or why its answer cannot be used.
+/// Why something is not known: a call failed, its answer cannot be used, or it was not made.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallError {
     /// A tag or a name is invalid.

@@ -101,7 +101,7 @@ mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
-    use aws::logs::{LogLine as Logged, LogsError};
+    use aws::logs::{LogEvent as Logged, LogsError};
 
     use super::*;
 

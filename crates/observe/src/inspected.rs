@@ -3,21 +3,56 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use aws::ecs::ServiceState;
+use aws::ecs::{EcsError, ServiceState};
+use consul::ConsulError;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
-    definition::{Classification, MeshIdentity, Tags, TaskDefinition},
+    catalog::{HealthCheck, ServiceInstance},
+    definition::{Classification, TaskDefinition},
+    identity::MeshIdentity,
     member::MemberTask,
+    names::InvalidField,
+    permissions::Permission,
+    repair::NodeReading,
     secret_name::SecretNames,
     settings::{TokenMode, TokenSettings},
+    tags::Tags,
     task::{DescribedTask, TaskPhase},
     tenancy::Tenancy,
 };
 
-use crate::{
-    definitions::Definitions,
-    inspection::{CatalogReading, InspectionError},
-};
+use crate::{definitions::Definitions, error::CallError};
+
+/// Why something could not be read, or is not known.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum InspectionError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The token may not read the catalog. Consul leaves out what it may not read, and only newer versions say so.
+    #[error("the catalog could not be read: the token lacks {0:?}")]
+    CatalogNotPermitted(Vec<Permission>),
+    /// The token may not read ACL tokens.
+    #[error("tokens could not be read: the token lacks {0}")]
+    TokensNotPermitted(Permission),
+    /// ECS lists the task, but does not describe it: its answers lag behind each other, so it may run.
+    #[error("task {0} is listed but not described")]
+    NotDescribed(TaskId),
+    /// The mesh's tasks of a definition are not known, because it has an invalid tag or name.
+    #[error("task definition {0}: {1}")]
+    Invalid(TaskDefinitionArn, InvalidField),
+}
+
+impl From<ConsulError> for InspectionError {
+    fn from(error: ConsulError) -> Self {
+        Self::Call(error.into())
+    }
+}
+
+impl From<EcsError> for InspectionError {
+    fn from(error: EcsError) -> Self {
+        Self::Call(error.into())
+    }
+}
 
 #[derive(Debug, Clone)]
 pub struct InspectedCluster {
@@ -40,6 +75,32 @@ pub struct InspectedCluster {
     pub unsorted: BTreeSet<TaskId>,
     /// What Consul has registered for the cluster; `None` if that could not be read.
     pub catalog: Option<CatalogReading>,
+}
+
+/// What Consul has registered for the tasks of a cluster.
+#[derive(Debug, Clone, Default)]
+pub struct CatalogReading {
+    /// The node of the cluster, by partition.
+    pub nodes: Vec<NodeReading>,
+    /// The instances of services, sidecar proxies and gateways.
+    pub instances: Vec<ServiceInstance>,
+    pub checks: Vec<HealthCheck>,
+}
+
+impl CatalogReading {
+    /// The instances of these tasks, and their checks.
+    pub(crate) fn of_tasks(self, tasks: &BTreeSet<&TaskId>) -> Self {
+        let instances: Vec<ServiceInstance> =
+            self.instances.into_iter().filter(|instance| tasks.contains(&instance.task)).collect();
+        let is_theirs = |check: &HealthCheck| instances.iter().any(|instance| instance.id == check.service_id);
+        Self { nodes: Vec::new(), checks: self.checks.into_iter().filter(is_theirs).collect(), instances }
+    }
+
+    /// Adds what another reading has.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.instances.extend(other.instances);
+        self.checks.extend(other.checks);
+    }
 }
 
 /// The services and tasks of a cluster that are not in the mesh.

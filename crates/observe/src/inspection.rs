@@ -7,12 +7,10 @@ use aws::ecs::{AwsEcs, EcsError};
 use consul::{CatalogReads as _, ConsulError, HttpConsul, Logins as _, Permissions as _, TokenReads as _};
 use mesh::{
     admission::TokenFacts,
-    arn::{ClusterArn, TaskDefinitionArn, TaskId},
-    catalog::{HealthCheck, ServiceInstance},
+    arn::{ClusterArn, TaskId},
     cluster_selection::ClusterSelection,
     consul_ecs::SERVICE_METHOD,
-    definition::MeshService,
-    names::InvalidField,
+    identity::MeshService,
     permissions::{Permission, Segment},
     repair::NodeReading,
     secret_name::{SecretNamePrefix, SecretNames},
@@ -24,7 +22,7 @@ use crate::{
     catalog::{ClusterNode, node_of, reading, roles_of},
     clock::Deadline,
     error::CallError,
-    inspected::InspectedCluster,
+    inspected::{CatalogReading, InspectedCluster, InspectionError},
     tasks::{ListedTasks, list_tasks, read_definitions},
 };
 
@@ -35,63 +33,6 @@ pub struct Inspection {
     pub clusters: Vec<InspectedCluster>,
     /// What could not be read.
     pub problems: Vec<InspectionError>,
-}
-
-/// Why something could not be read, or is not known.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum InspectionError {
-    #[error(transparent)]
-    Call(#[from] CallError),
-    /// The token may not read the catalog. Consul leaves out what it may not read, and only newer versions say so.
-    #[error("the catalog could not be read: the token lacks {0:?}")]
-    CatalogNotPermitted(Vec<Permission>),
-    /// The token may not read ACL tokens.
-    #[error("tokens could not be read: the token lacks {0}")]
-    TokensNotPermitted(Permission),
-    /// ECS lists the task, but does not describe it: its answers lag behind each other, so it may run.
-    #[error("task {0} is listed but not described")]
-    NotDescribed(TaskId),
-    /// The mesh's tasks of a definition are not known, because it has an invalid tag or name.
-    #[error("task definition {0}: {1}")]
-    Invalid(TaskDefinitionArn, InvalidField),
-}
-
-impl From<ConsulError> for InspectionError {
-    fn from(error: ConsulError) -> Self {
-        Self::Call(error.into())
-    }
-}
-
-impl From<EcsError> for InspectionError {
-    fn from(error: EcsError) -> Self {
-        Self::Call(error.into())
-    }
-}
-
-/// What Consul has registered for the tasks of a cluster.
-#[derive(Debug, Clone, Default)]
-pub struct CatalogReading {
-    /// The node of the cluster, by partition.
-    pub nodes: Vec<NodeReading>,
-    /// The instances of services, sidecar proxies and gateways.
-    pub instances: Vec<ServiceInstance>,
-    pub checks: Vec<HealthCheck>,
-}
-
-impl CatalogReading {
-    /// The instances of these tasks, and their checks.
-    fn of_tasks(self, tasks: &BTreeSet<&TaskId>) -> Self {
-        let instances: Vec<ServiceInstance> =
-            self.instances.into_iter().filter(|instance| tasks.contains(&instance.task)).collect();
-        let is_theirs = |check: &HealthCheck| instances.iter().any(|instance| instance.id == check.service_id);
-        Self { nodes: Vec::new(), checks: self.checks.into_iter().filter(is_theirs).collect(), instances }
-    }
-
-    /// Adds what another reading has.
-    fn extend(&mut self, other: Self) {
-        self.instances.extend(other.instances);
-        self.checks.extend(other.checks);
-    }
 }
 
 /// The tokens of tasks and services in Consul, without their secret IDs.

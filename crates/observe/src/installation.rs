@@ -2,7 +2,7 @@
 
 use aws::{
     ecs::Clusters as _,
-    installation::{AwsInstallation, Caller, DeployedStack, Invoked, Mapping, Resources, TopicKey, Trail},
+    installation::{AwsInstallation, Caller, DeployedStack, Invoked, Mapping, StackResources, TopicKey, Trail},
     queue::{DeadLetterQueues, FailedMessage},
 };
 use consul::{ConsulError, HttpConsul, OwnToken, Permissions as _, ServerVersion as _};
@@ -43,7 +43,7 @@ impl AccountReading {
 /// The parts of an installed stack.
 #[derive(Debug)]
 pub struct PartsReading {
-    pub resources: Resources,
+    pub resources: StackResources,
     /// What `reconcile` says of itself.
     pub answer: Read<Invoked>,
     /// The version of Consul, as it answers here; `None` if it is not asked.
@@ -146,7 +146,7 @@ impl InstallationReader<'_> {
 
     /// What an installation with these clusters and this topic of alarms depends on.
     pub async fn surroundings(&self, selection: Read<ClusterSelection>, topic: Option<&str>) -> SurroundingsReading {
-        (self.progress)("reading the alarms' topic, trails and clusters");
+        (self.progress)("reading what the installation depends on");
         let topic = match topic {
             Some(topic) => Some((topic.to_owned(), in_words(self.installation.key_of(topic).await))),
             None => None,
@@ -177,7 +177,7 @@ impl InstallationReader<'_> {
         }
     }
 
-    async fn rules(&self, resources: &Resources) -> Read<Vec<(String, bool)>> {
+    async fn rules(&self, resources: &StackResources) -> Read<Vec<(String, bool)>> {
         let mut rules = Vec::new();
         for resource in resources.values().filter(|resource| resource.kind == "AWS::Events::Rule") {
             let is_enabled = in_words(self.installation.is_enabled(&resource.id).await)?;
@@ -186,7 +186,7 @@ impl InstallationReader<'_> {
         Ok(rules)
     }
 
-    async fn queue(&self, resources: &Resources) -> Read<QueueReading> {
+    async fn queue(&self, resources: &StackResources) -> Read<QueueReading> {
         let function = id(resources, "TaskEventsFunction");
         Ok(QueueReading {
             waiting: in_words(self.queues.queue(id(resources, "TaskEventsQueue")).await)?.messages,
@@ -203,6 +203,6 @@ impl InstallationReader<'_> {
 }
 
 /// The physical ID of a resource; its name in the template if the stack does not have it.
-pub fn id<'a>(resources: &'a Resources, name: &'a str) -> &'a str {
+pub fn id<'a>(resources: &'a StackResources, name: &'a str) -> &'a str {
     resources.get(name).map_or(name, |resource| resource.id.as_str())
 }

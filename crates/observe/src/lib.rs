@@ -1,5 +1,6 @@
 //! Reads the world of a scope, once: tasks and their definitions in ECS, and what Consul and Secrets Manager have of them, each with
-//! what could not be read and why. It judges nothing, and cannot write.
+//! what could not be read and why. What it reads, it sets apart from what is another's or
+//! not certain; what to do about it, the plan decides. It has no trait that writes.
 //!
 //! ```text
 //!  events ───▶ Observer::observe ──┐
@@ -35,22 +36,22 @@ pub use aws::{
         API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, EcsError, ServiceDeployment, ServiceMessage, ServiceState,
         parse_api_call, parse_task_change,
     },
-    installation::{Caller, DeployedStack, Invoked, Mapping, Resource, Resources, TopicKey, Trail},
+    installation::{Caller, DeployedStack, Invoked, Mapping, StackResource, StackResources, TopicKey, Trail},
     queue::FailedMessage,
 };
 pub use consul::{ConsulError, OwnToken};
 
 pub use self::{
     catalog::roles_of,
-    changes::Unread,
+    changes::ReadErrors,
     clock::{Clock, Deadline, OutOfTime, SystemClock, Timed, TimestampCache},
     concurrency::{concurrently, concurrently_in_order},
     definitions::Definitions,
     edges::{ConsulReads, EcsReads, Reads},
     error::{CallError, Reach},
     history::{History, Wanted},
-    inspected::{InspectedCluster, MemberService, OtherController, Outside, RunsAs},
-    inspection::{CatalogReading, InspectedTokens, Inspection, InspectionError, Inspector},
+    inspected::{CatalogReading, InspectedCluster, InspectionError, MemberService, OtherController, Outside, RunsAs},
+    inspection::{InspectedTokens, Inspection, Inspector},
     installation::{
         AccountReading, ConsulReading, InstallationReader, Letters, PartsReading, QueueReading, Read,
         SurroundingsReading, id,

@@ -12,13 +12,13 @@ use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::TaskDefinitionArn,
     catalog::{ClientAgent, Member},
+    holder::TokenHolder,
     names::InvalidField,
     scope::Scope,
     secret::StoredSecret,
     secret_name,
     settings::TokenMode,
     tenancy::Tenancy,
-    token::TokenHolder,
 };
 
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
     error::CallError,
 };
 
-/// Reads what a plan needs: of the tasks of events, and, in [`crate::survey`], of whole clusters.
+/// Reads what a plan needs: of the tasks of events, and, with [`Observer::survey`], of whole clusters.
 pub struct Observer {
     pub scope: Arc<Scope>,
     pub consul: Arc<dyn ConsulReads>,

@@ -9,11 +9,13 @@ use aws::ecs::{ClusterStatus, DESCRIBE_LIMIT, EcsError, TaskList};
 use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::{Classification, MeshIdentity, Tags},
+    definition::Classification,
     existence::{Answers, DESCRIBED_FOR, Existence},
+    identity::MeshIdentity,
     idleness::TaskListing,
     scope::BootstrapExtent,
     settings::TokenMode,
+    tags::Tags,
     task::{DescribedTask, MeshTask, TaskChange},
     time::elapsed,
 };
@@ -264,7 +266,7 @@ async fn describe_all(
     tasks: &[TaskArn],
 ) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
     let pages = tasks.chunks(DESCRIBE_LIMIT).map(|page| ecs.describe_tasks(cluster, page));
-    let described: Vec<Vec<DescribedTask>> = stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
+    let described: Vec<Vec<DescribedTask>> = stream::iter(pages).buffered(CONCURRENCY).try_collect().await?;
     Ok(described.into_iter().flatten().map(Arc::new).collect())
 }
 

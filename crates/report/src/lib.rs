@@ -33,7 +33,7 @@ pub use self::{
     message::{Envelope, IdleCheckOrder, OWN_SOURCE, SecondLookOrder},
     names::{ErrorLabel, LogAction, LogOutcome},
     reconcile::{AuditOrder, AuditScope, CheckReport, ReconcileOrder, SetUpReport, TokenReport},
-    sweep::{ClusterReport, ClusterStatus, Counts, Skipped, SweepOutcome, SweepReport},
+    sweep::{ClusterReport, Counts, Skipped, SweepOutcome, SweepReport, SweptStatus},
 };
 
 /// What could not be read or written.

@@ -62,7 +62,7 @@ log_line! {
         check_id,
         /// The node of a client agent.
         node,
-        /// A [`mesh::token::TokenHolder`]: `service web`.
+        /// A [`mesh::holder::TokenHolder`]: `service web`.
         holder,
         /// Of a [`crate::Problem`].
         owner,

@@ -70,12 +70,14 @@ fn is_zero(number: &usize) -> bool {
 /// Whether a cluster was judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ClusterStatus {
+pub enum SweptStatus {
     #[default]
     Active,
     Deleted,
     /// Its tasks could not be read, so that nothing of it was deleted.
     Unread,
+    /// It was not surveyed, because ECS does not list it: only tokens name it.
+    NotSurveyed,
     /// A status of a newer function.
     #[serde(other)]
     Other,
@@ -86,7 +88,7 @@ pub enum ClusterStatus {
 #[serde(rename_all = "camelCase")]
 pub struct ClusterReport {
     pub cluster_arn: String,
-    pub status: ClusterStatus,
+    pub status: SweptStatus,
     /// The numbers of observed objects.
     #[serde(default)]
     pub found: Counts,

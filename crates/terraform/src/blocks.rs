@@ -1,7 +1,7 @@
 //! The arguments and nested blocks of a block as a map of values. Source:
 //! <https://developer.hashicorp.com/terraform/language/expressions/dynamic-blocks>
 
-use document::{Entry, Node, Place, Route, Span, Step, Value};
+use document::{Entry, Node, PathStep, Place, Route, Span, Value};
 
 use crate::{
     expression::{evaluate, evaluate_at},
@@ -101,7 +101,7 @@ impl<'r> Reader<'r> {
         let block = self.block.route.as_ref().filter(|_| !self.scope.is_called())?;
         let is_dynamic = self.block.body.blocks("dynamic").any(|block| block.label(0) == Some(name));
         let is_shared = is_dynamic && !self.instance.suffix.is_empty();
-        (!is_shared).then(|| block.then(Step::Key(name.to_owned())))
+        (!is_shared).then(|| block.then(PathStep::Key(name.to_owned())))
     }
 
     /// A value from another file has the place of the block's name.

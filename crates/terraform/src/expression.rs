@@ -3,7 +3,7 @@
 //!
 //! A value that only a plan or the state knows is unknown. An expression that Terraform would refuse has no value.
 
-use document::{Entry, HOLE, Node, Place, Route, Step, Value, hcl::replaced_key};
+use document::{Entry, HOLE, Node, PathStep, Place, Route, Value, hcl::replaced_key};
 use hcl_edit::{
     expr::{Expression as Native, Object, ObjectKey},
     parser::parse_template,
@@ -43,7 +43,7 @@ fn json_value(scope: &dyn Scope, json: &Node, route: Option<&Route>, frame: Fram
         return Some(unknown(span));
     }
     let inner = Frame { depth: frame.depth + 1, ..frame };
-    let then = |step: Step| route.map(|route| route.then(step));
+    let then = |step: PathStep| route.map(|route| route.then(step));
     let value = match &json.value {
         Value::Text(source) if source.contains("${") || source.contains("%{") => {
             let template = parse_template(source).ok()?;
@@ -51,12 +51,13 @@ fn json_value(scope: &dyn Scope, json: &Node, route: Option<&Route>, frame: Fram
         }
         Value::List(items) => {
             let items = items.iter().enumerate();
-            let items = items.map(|(index, item)| json_value(scope, item, then(Step::Index(index)).as_ref(), inner));
+            let items =
+                items.map(|(index, item)| json_value(scope, item, then(PathStep::Index(index)).as_ref(), inner));
             Value::List(items.collect::<Option<_>>()?)
         }
         Value::Map(entries) => {
             let entries = entries.iter().map(|entry| {
-                let node = json_value(scope, &entry.node, then(Step::Key(entry.key.clone())).as_ref(), inner)?;
+                let node = json_value(scope, &entry.node, then(PathStep::Key(entry.key.clone())).as_ref(), inner)?;
                 Some(Entry { key: entry.key.clone(), key_span: entry.key_span, node, replaced: entry.replaced })
             });
             Value::Map(entries.collect::<Option<_>>()?)
@@ -80,7 +81,7 @@ pub(crate) fn native(scope: &dyn Scope, native: &Native, route: Option<&Route>, 
         Native::String(value) => at(Value::Text(value.value().clone())),
         Native::Array(array) => {
             let items = array.iter().enumerate().map(|(index, item)| {
-                let route = route.map(|route| route.then(Step::Index(index)));
+                let route = route.map(|route| route.then(PathStep::Index(index)));
                 scope.evaluate(item, route.as_ref(), inner)
             });
             at(Value::List(items.collect::<Option<_>>()?))
@@ -120,7 +121,7 @@ fn entries(scope: &dyn Scope, object: &Object, route: Option<&Route>, frame: Fra
             entries.push(Entry::new(OPEN_KEY, key_span, unknown(key_span)));
             continue;
         }
-        let route = route.map(|route| route.then(Step::Key(key.clone())));
+        let route = route.map(|route| route.then(PathStep::Key(key.clone())));
         let node = scope.evaluate(value.expr(), route.as_ref(), frame)?;
         entries.push(Entry::new(key, key_span, node));
     }

@@ -4,7 +4,7 @@
 use document::{Node, Span, Value};
 
 use crate::{
-    causes::Cause,
+    causes::UnknownCause,
     expression::evaluate,
     scope::{Binding, Frame, Scope},
     syntax::{Attribute, Block},
@@ -83,7 +83,7 @@ pub struct Instance {
     /// What `each` or `count` is bound to.
     bound: Option<(&'static str, Node)>,
     /// Why it is not known which instances there are.
-    pub cause: Option<Cause>,
+    pub cause: Option<UnknownCause>,
 }
 
 impl Instance {

@@ -49,7 +49,7 @@ mod variables;
 pub use self::{
     blocks::Reader,
     callees::Callee,
-    causes::Cause,
+    causes::UnknownCause,
     directory::Directory,
     evaluation::Evaluation,
     functions::Function,

@@ -11,7 +11,7 @@ use std::{
 use document::{Node, SourceFile, Span};
 
 use crate::{
-    causes::Cause,
+    causes::UnknownCause,
     directory::Directory,
     evaluation::Evaluation,
     instances::{Instance, enabled},
@@ -69,7 +69,7 @@ pub(crate) struct Location {
 pub struct Input {
     pub value: Node,
     /// Why a part of it is unknown.
-    pub cause: Option<Cause>,
+    pub cause: Option<UnknownCause>,
 }
 
 /// What is known of a local value, a variable or an output.
@@ -80,7 +80,7 @@ pub(crate) enum Known {
     Value {
         value: Option<Rc<Node>>,
         file: usize,
-        cause: Option<Cause>,
+        cause: Option<UnknownCause>,
     },
 }
 
@@ -181,7 +181,7 @@ impl<'w> Module<'w> {
     }
 
     /// Evaluates something, and returns also the first reason for which a part of it is unknown.
-    pub fn with_cause<T>(&self, evaluate: impl FnOnce() -> T) -> (T, Option<Cause>) {
+    pub fn with_cause<T>(&self, evaluate: impl FnOnce() -> T) -> (T, Option<UnknownCause>) {
         self.evaluation.causes.first_of(evaluate)
     }
 

@@ -7,7 +7,7 @@ use hcl_edit::expr::{Expression, TraversalOperator};
 
 use crate::{
     budget::Budget,
-    causes::{Cause, Causes},
+    causes::{Causes, UnknownCause},
     functions::Function,
     tree::Refusal,
     values::unknown,
@@ -90,7 +90,7 @@ pub(crate) trait Scope {
 
     /// An unknown value, and why it is unknown.
     fn unknown(&self, frame: Frame<'_>, span: Span, reason: &str) -> Node {
-        self.causes().note(Cause { file: self.file(frame.file), span, reason: reason.to_owned() });
+        self.causes().note(UnknownCause { file: self.file(frame.file), span, reason: reason.to_owned() });
         unknown(span)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hcl_edit::{expr, structure};
 
 use document::{
-    Entry, Node, ParseError, Route, SourceFile, Span, Step, Value,
+    Entry, Node, ParseError, PathStep, Route, SourceFile, Span, Value,
     hcl::{self, span_of},
     parse_json, without_mark,
 };
@@ -188,7 +188,7 @@ fn native_body(body: &structure::Body, file: usize) -> Body {
 /// The steps through the tree of literals to a block that no other block contains.
 fn route(block: &structure::Block) -> Route {
     let names = block.labels.iter().map(structure::BlockLabel::as_str);
-    std::iter::once(block.ident.as_str()).chain(names).map(|name| Step::Key(name.to_owned())).collect()
+    std::iter::once(block.ident.as_str()).chain(names).map(|name| PathStep::Key(name.to_owned())).collect()
 }
 
 fn label(label: &structure::BlockLabel) -> Label {

@@ -11,7 +11,8 @@ use mesh::{
     admission::{IamRole, RoleArn},
     catalog::CheckStatus,
     consul_ecs::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
-    definition::{Tags, TaskDefinition},
+    definition::TaskDefinition,
+    tags::Tags,
     tenancy::Tenancy,
 };
 use observe::SweepOrder;

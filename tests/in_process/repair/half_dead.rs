@@ -5,10 +5,10 @@ use std::time::Duration;
 use mesh::{
     catalog::CheckStatus,
     consul_ecs::{MESH_TAG, SERVICE_NAME_TAG},
-    definition::Tags,
     repair::REPAIR_TAG,
     scope::Scope,
     settings::Mode,
+    tags::Tags,
     task::ContainerHealth,
 };
 use observe::SweepOrder;

@@ -10,9 +10,10 @@ use consul::{
 use mesh::{
     cluster_selection::ClusterSelection,
     consul_ecs::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, Programs, SERVICE_NAME_TAG},
-    definition::{Tags, TaskDefinition},
+    definition::TaskDefinition,
     secret_name::SecretNames,
     settings::{TokenMode, TokenSettings},
+    tags::Tags,
     tenancy::Tenancy,
 };
 use secrecy::SecretString;

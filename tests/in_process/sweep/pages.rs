@@ -4,7 +4,7 @@ use ::aws::ecs::AwsEcs;
 use jiff::Timestamp;
 use mesh::tenancy::Tenancy;
 use observe::{Deadline, Inspector, SweepOrder};
-use report::{ClusterStatus, SweepOutcome};
+use report::{SweepOutcome, SweptStatus};
 use serde_json::{Value, json};
 
 use super::{
@@ -95,8 +95,8 @@ async fn a_missing_page_leaves_the_cluster_unjudged() {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
         let environment = start(world, forward, fault, &settings, an_hour_later).await;
         let report = swept(&environment, &order).await;
-        let status: Vec<ClusterStatus> = report.clusters.iter().map(|cluster| cluster.status).collect();
-        assert_eq!(status, [ClusterStatus::Unread, ClusterStatus::Active], "{missing}");
+        let status: Vec<SweptStatus> = report.clusters.iter().map(|cluster| cluster.status).collect();
+        assert_eq!(status, [SweptStatus::Unread, SweptStatus::Active], "{missing}");
         assert_eq!(report.outcome, SweepOutcome::Incomplete, "{missing}");
         assert_eq!(report.problems.len(), 1, "{missing}: {:?}", report.problems);
         assert!(report.problems[0].reason.contains("cluster/pages"), "{missing}: {:?}", report.problems);
@@ -146,7 +146,7 @@ async fn an_undescribed_task_keeps_its_token() {
     let pair = world.consul_ecs_controller_token(&world.service()).await;
     let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
     let report = swept(&environment, &SweepOrder::default()).await;
-    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, ClusterStatus::Unread));
+    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, SweptStatus::Unread));
     assert!(report.faults[0].reason.contains("does not describe it"), "{:?}", report.faults);
     // And the message of an event returns to the queue
     let looked = environment.handle(&[idle_check(&world.service())]).await;
@@ -164,7 +164,7 @@ async fn sweep_and_status_say_the_same_of_a_task_that_is_not_described() {
     let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
     // Then the sweep takes it for neither stopped nor unknown, and says so
     let report = swept(&environment, &SweepOrder::default()).await;
-    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, ClusterStatus::Unread));
+    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, SweptStatus::Unread));
     assert!(report.faults[0].reason.contains("does not describe it"), "{:?}", report.faults);
     assert_eq!(world.service_ids().await.len(), 2);
     // And so does status, which goes on: its instance is no leftover

@@ -1,8 +1,8 @@
 //! Sweeps of clusters that a pattern selects.
 
-use local_stack::world::{World, cluster_arn, idle_check, task_id};
+use local_stack::world::{Pair, World, cluster_arn, idle_check, task_id};
 use observe::SweepOrder;
-use report::{ClusterStatus, SweepOutcome};
+use report::{PlannedAction, SweepOutcome, SweepReport, SweptStatus};
 use serde_json::json;
 use test_harness::{
     jwt::JwtAuthMethod,
@@ -45,7 +45,7 @@ async fn a_deleted_cluster_of_a_pattern_is_found_in_consul() {
     // When the clusters of the pattern are swept
     let report = swept(&environment, &SweepOrder::default()).await;
     // Then nothing of it is left
-    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, ClusterStatus::Deleted), "{report:?}");
+    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, SweptStatus::Deleted), "{report:?}");
     let nodes = world.consul.get("/v1/catalog/nodes").await.to_string();
     assert!(!nodes.contains(&world.cluster()), "{nodes}");
     assert!(!world.is_valid(&login.secret_id).await);
@@ -76,6 +76,31 @@ async fn an_unlisted_cluster_that_exists_proves_nothing() {
     let seeing = environment(&world, forward, listing, &settings, an_hour_later).await;
     swept(&seeing, &SweepOrder::default()).await;
     assert!(is_hidden(&world, "pattern-idle").await);
+}
+
+#[tokio::test]
+async fn what_is_done_with_the_token_of_a_forgotten_cluster_is_reported() {
+    // Given the token of a service without tasks, which names a cluster that ECS does not list
+    let world = World::without_deployment("forgotten-other").await;
+    let forgotten = World::without_deployment("forgotten-gone").await;
+    world.run(&world.mesh_definition("forgotten-running").await).await;
+    let Pair { accessor_id, token } = forgotten.consul_ecs_controller_token("forgotten-idle").await;
+    let secret = json!({ "accessor_id": accessor_id, "token": token });
+    world.put_secret(&world.secret_name("forgotten-idle"), &secret).await;
+    let settings = [PREFIX, ("ECS_CLUSTER_ARNS", "forgotten-*"), ("TOKEN_MODE", "secrets-manager")];
+    let listing = clusters(&["forgotten-other"], "ACTIVE");
+    let environment = environment(&world, forward, listing, &settings, an_hour_later).await;
+    // When a sweep is planned, and then run
+    let planned = swept(&environment, &SweepOrder { dry_run: true, ..SweepOrder::default() }).await;
+    let done = swept(&environment, &SweepOrder::default()).await;
+    // Then both reports say of that cluster what becomes of the token
+    let of =
+        |report: SweepReport| report.clusters.into_iter().find(|it| it.cluster_arn == forgotten.cluster()).unwrap();
+    let (planned, done) = (of(planned), of(done));
+    assert_eq!((planned.status, done.status), (SweptStatus::NotSurveyed, SweptStatus::NotSurveyed));
+    let holder = "service forgotten-idle".to_owned();
+    assert_eq!(planned.planned, [PlannedAction::HideToken { holder, accessor_id: None }]);
+    assert_eq!((done.hidden, is_hidden(&world, "forgotten-idle").await), (1, true));
 }
 
 #[tokio::test]
@@ -116,7 +141,7 @@ async fn a_cluster_that_ecs_does_not_know_fails_no_sweep() {
     // And when it is swept with force, it counts as deleted
     let order = SweepOrder { force: true, clusters: vec![world.cluster().parse().unwrap()], ..SweepOrder::default() };
     let report = swept(&environment, &order).await;
-    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, ClusterStatus::Deleted), "{report:?}");
+    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, SweptStatus::Deleted), "{report:?}");
     assert_eq!(world.service_ids().await, Vec::<String>::new());
 }
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::{
     announce::{AnnounceError, Message, Topic},
-    handler::Invocation,
+    order::Invocation,
     report_store::{ReportStore, StoreError, Stored, Version},
 };
 

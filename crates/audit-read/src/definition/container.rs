@@ -40,7 +40,7 @@ pub struct Container {
     /// Containers that ECS starts first.
     pub depends_on: List<Dependency>,
     /// The health check that ECS runs.
-    pub health_check: Field<HealthCheck>,
+    pub health_check: Field<ContainerHealthCheck>,
     /// Its resource limits.
     pub ulimits: List<Ulimit>,
     /// The user that its processes run as.
@@ -217,7 +217,7 @@ record! {
 
     /// A health check that ECS runs. Times are in seconds. Source:
     /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html>
-    pub struct HealthCheck {
+    pub struct ContainerHealthCheck {
         /// `CMD` and a program with its arguments, or `CMD-SHELL` and a line for the shell.
         command: texts("command"),
         /// Time between two checks; 30 if absent.

@@ -12,8 +12,8 @@ mod task;
 pub(crate) use self::role::grants_no_lookup;
 pub use self::{
     container::{
-        Container, DEFAULT_STOP_TIMEOUT, Dependency, HealthCheck, MountPoint, PortMapping, RestartPolicy, Secret,
-        Ulimit, Variable,
+        Container, ContainerHealthCheck, DEFAULT_STOP_TIMEOUT, Dependency, MountPoint, PortMapping, RestartPolicy,
+        Secret, Ulimit, Variable,
     },
     dialect::Dialect,
     field::{Field, List, Maybe, Text},

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    container::{Container, Dependency, HealthCheck, MountPoint, PortMapping, RestartPolicy, Secret, Ulimit, Variable},
+    container::{
+        Container, ContainerHealthCheck, Dependency, MountPoint, PortMapping, RestartPolicy, Secret, Ulimit, Variable,
+    },
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
     reader::{MapReader, Mismatch},
@@ -95,7 +97,7 @@ fn container(reader: &MapReader<'_>) -> Result<Container, Mismatch> {
         port_mappings: reader.maps("portMappings", PortMapping::read)?,
         links: reader.texts("links")?,
         depends_on: reader.maps("dependsOn", Dependency::read)?,
-        health_check: reader.map("healthCheck", HealthCheck::read)?,
+        health_check: reader.map("healthCheck", ContainerHealthCheck::read)?,
         ulimits: reader.maps("ulimits", Ulimit::read)?,
         user: reader.text("user")?,
         start_timeout: reader.number("startTimeout")?,

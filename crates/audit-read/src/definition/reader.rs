@@ -4,7 +4,7 @@ use super::{
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
 };
-use document::{HOLE, InputProblem, Node, Place, SourceFile, Span, Step, Value};
+use document::{HOLE, InputProblem, Node, PathStep, Place, SourceFile, Span, Value};
 
 /// A value whose type differs from ECS's API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -101,7 +101,7 @@ impl<'n> MapReader<'n> {
         let key = self.dialect.spell(key);
         match self.node.entries().iter().find(|entry| entry.key == key) {
             Some(null) => Place { span: self.owner, ..null.node.place.clone() },
-            None => self.node.place.then(Step::Key(key), self.owner),
+            None => self.node.place.then(PathStep::Key(key), self.owner),
         }
     }
 

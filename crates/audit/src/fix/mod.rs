@@ -6,7 +6,7 @@ mod tests;
 
 use audit_read::definition::Dialect;
 use document::{
-    Step,
+    PathStep,
     edit::{self, Change, Edit, EditError, Language},
 };
 
@@ -39,7 +39,7 @@ fn language(text: &str, dialect: Dialect) -> Language {
 /// spelling.
 fn spelled(dialect: Dialect, edits: &[Edit]) -> Vec<Edit> {
     let spell = |edit: &Edit| match &edit.change {
-        _ if edit.route.steps().contains(&Step::Embedded) => edit.clone(),
+        _ if edit.route.steps().contains(&PathStep::Embedded) => edit.clone(),
         Change::Set(value) => Edit { change: Change::Set(dialect.spell_value(value.clone())), ..edit.clone() },
         Change::Append(value) => Edit { change: Change::Append(dialect.spell_value(value.clone())), ..edit.clone() },
         Change::Remove => edit.clone(),

@@ -16,7 +16,7 @@ use audit_read::{
     input::{Gathered, read_edited},
 };
 use document::{
-    SourceFile, Step,
+    PathStep, SourceFile,
     edit::{Change, Edit, EditError},
 };
 use terraform::Tree;
@@ -198,36 +198,36 @@ fn counts<'f, K: Eq + Hash>(
 
 /// The findings whose edits do not touch the places of earlier edits.
 fn independent(open: &[Finding]) -> Vec<Finding> {
-    let mut touched: HashSet<Vec<Step>> = HashSet::new();
+    let mut touched: HashSet<Vec<PathStep>> = HashSet::new();
     // The places that contain one of them, and they themselves.
-    let mut containing: HashSet<Vec<Step>> = HashSet::new();
+    let mut containing: HashSet<Vec<PathStep>> = HashSet::new();
     let mut chosen = Vec::new();
     for finding in open {
-        let places: Vec<Vec<Step>> = edits(finding).iter().map(|edit| touches(&finding.file, edit)).collect();
+        let places: Vec<Vec<PathStep>> = edits(finding).iter().map(|edit| touches(&finding.file, edit)).collect();
         let is_free =
-            |place: &Vec<Step>| !containing.contains(place) && !up_to(place).any(|above| touched.contains(above));
+            |place: &Vec<PathStep>| !containing.contains(place) && !up_to(place).any(|above| touched.contains(above));
         if places.iter().all(is_free) {
             chosen.push(finding.clone());
         }
         // The places of postponed findings count too, so that no later finding changes them.
-        containing.extend(places.iter().flat_map(|place| up_to(place)).map(<[Step]>::to_vec));
+        containing.extend(places.iter().flat_map(|place| up_to(place)).map(<[PathStep]>::to_vec));
         touched.extend(places);
     }
     chosen
 }
 
 /// The places that contain a place, and the place itself.
-fn up_to(place: &[Step]) -> impl Iterator<Item = &[Step]> {
+fn up_to(place: &[PathStep]) -> impl Iterator<Item = &[PathStep]> {
     (0..=place.len()).filter_map(|count| place.get(..count))
 }
 
 /// The place that an edit changes: a file, and in it a complete string, or the list from which an item is removed.
-fn touches(file: &SourceFile, edit: &Edit) -> Vec<Step> {
-    let mut steps = vec![Step::Key(file.name.clone())];
+fn touches(file: &SourceFile, edit: &Edit) -> Vec<PathStep> {
+    let mut steps = vec![PathStep::Key(file.name.clone())];
     steps.extend(edit.route.steps());
-    if let Some(at) = steps.iter().position(|step| *step == Step::Embedded) {
+    if let Some(at) = steps.iter().position(|step| *step == PathStep::Embedded) {
         steps.truncate(at);
-    } else if edit.change == Change::Remove && matches!(steps.last(), Some(Step::Index(_))) {
+    } else if edit.change == Change::Remove && matches!(steps.last(), Some(PathStep::Index(_))) {
         steps.pop();
     }
     steps

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use document::{Route, SourceFile};
+use document::{PathStep, Route, SourceFile};
 use serde_json::json;
 use terraform::Tree;
 
@@ -10,12 +10,12 @@ use super::*;
 
 #[test]
 fn values_are_spelled_as_in_the_format_of_the_file_but_not_in_embedded_json() {
-    let route = |steps: &[Step]| steps.iter().cloned().collect::<Route>();
-    let key = |key: &str| Step::Key(key.to_owned());
+    let route = |steps: &[PathStep]| steps.iter().cloned().collect::<Route>();
+    let key = |key: &str| PathStep::Key(key.to_owned());
     let edits = [
         Edit { route: route(&[key("Volumes")]), change: Change::Set(json!([{ "name": "consul_data" }])) },
         Edit {
-            route: route(&[key("Value"), Step::Embedded, key("proxy")]),
+            route: route(&[key("Value"), PathStep::Embedded, key("proxy")]),
             change: Change::Set(json!({ "healthCheckPort": 2 })),
         },
     ];

@@ -97,7 +97,7 @@ pub(super) struct NamedFile {
 /// A configuration file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{}:{}: {reason}", position.line, position.column)]
-pub struct ConfigError {
+pub struct ConfigFileError {
     pub file: String,
     pub position: Position,
     /// What is wrong.
@@ -127,8 +127,8 @@ impl Config {
     ///
     /// # Errors
     /// It is not TOML, has unknown keys, rules or values, or an `ignore` without a reason.
-    pub fn read(file: SourceFile, directory: &Path) -> Result<Self, ConfigError> {
-        let config: Self = toml::from_str(&file.text).map_err(|error| ConfigError {
+    pub fn read(file: SourceFile, directory: &Path) -> Result<Self, ConfigFileError> {
+        let config: Self = toml::from_str(&file.text).map_err(|error| ConfigFileError {
             file: file.name.clone(),
             position: file.position(error.span().map_or(0, |span| span.start)),
             reason: error.message().to_owned(),
@@ -338,7 +338,7 @@ pub fn config_schema() -> Value {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Config, ConfigError> {
+    fn read(text: &str) -> Result<Config, ConfigFileError> {
         Config::read(SourceFile::new("ecs-mesh.toml", text), Path::new("/repo"))
     }
 

@@ -20,7 +20,7 @@ use document::{InputProblem, Position, SourceFile};
 
 pub use self::{
     baseline::{Annotated, Baseline, NewEntry, Origin, quoted},
-    config::{Config, ConfigError, IgnoreEntry, Level, PathPattern, config_schema},
+    config::{Config, ConfigFileError, IgnoreEntry, Level, PathPattern, config_schema},
     selection::{Selection, Selector, UnknownSelector, rules_and_groups, unknown_rule},
 };
 

@@ -9,7 +9,7 @@ pub use self::options::{Images, InjectError, Options, Upstream};
 use audit_read::definition::{
     Container, DEFAULT_STOP_TIMEOUT, Dependency, Dialect, Field, List, Maybe, TaskDefinition,
 };
-use document::{HOLE, Place, Step, edit::Edit, parse_all};
+use document::{HOLE, PathStep, Place, edit::Edit, parse_all};
 
 use super::{
     draft::{Fix, NEEDS_SUBNETS},
@@ -202,9 +202,9 @@ fn in_the_file(definition: &TaskDefinition, apps: &[&Container]) -> Result<(Logg
     let (_, documents) = parse_all(&definition.file).map_err(|error| InjectError::Notation(error.to_string()))?;
     let at = |place: &Place, key: &str| {
         let mut steps = place.route.as_ref()?.steps();
-        steps.push(Step::Key(definition.dialect.spell(key)));
+        steps.push(PathStep::Key(definition.dialect.spell(key)));
         let (document, steps) = match steps.as_slice() {
-            [Step::Document(index), steps @ ..] => (*index, steps),
+            [PathStep::Document(index), steps @ ..] => (*index, steps),
             steps => (0, steps),
         };
         Some(documents.get(document)?.at(steps)?.json())

@@ -6,7 +6,7 @@ use super::{
     excerpt::{Excerpt, Lines},
     fingerprint::{self, Paths},
     merge::{first_of_each, merged},
-    model::{Counts, Definition, Report, Reported, ReportedCall, ReportedNote},
+    model::{Definition, FindingCounts, Report, Reported, ReportedCall, ReportedNote},
     secrets::Secrets,
 };
 use crate::{
@@ -42,7 +42,7 @@ impl Report {
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         let found: BTreeSet<(&str, &str)> = findings.iter().flat_map(Reported::groups).collect();
         let has_findings = |definition: &&Definition| found.contains(&definition.group());
-        let counts = Counts {
+        let counts = FindingCounts {
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
             infos: count(Severity::Info),

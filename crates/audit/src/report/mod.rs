@@ -19,7 +19,7 @@ pub(crate) use self::merge::mistakes;
 pub use self::{
     build::{clean, reported},
     excerpt::Excerpt,
-    model::{Counts, Definition, Report, Reported, ReportedCall, ReportedNote},
+    model::{Definition, FindingCounts, Report, Reported, ReportedCall, ReportedNote},
 };
 
 /// A format of reports.

@@ -34,13 +34,13 @@ pub struct Report {
     /// The task definitions that were checked.
     pub definitions: Vec<Definition>,
     /// The numbers of all of these.
-    pub counts: Counts,
+    pub counts: FindingCounts,
 }
 
 /// The numbers of a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Counts {
+pub struct FindingCounts {
     /// Findings of severity error.
     pub errors: usize,
     /// Findings of severity warning.
@@ -269,7 +269,7 @@ struct Summary {
     text: String,
     failed: bool,
     #[serde(flatten)]
-    counts: Counts,
+    counts: FindingCounts,
 }
 
 /// The report in the auditor's own JSON: `docs/reference/schema/report.schema.json`.

@@ -3,10 +3,10 @@
 use super::prelude::*;
 use crate::{
     spelling::nearest,
-    subject::{ConfigValue, Configuration, ConsulEcs, Feature, consul_ecs_version},
+    subject::{ConfigValue, ConsulEcs, Feature, PlacedConfiguration, consul_ecs_version},
 };
 use document::{Node, Span, Value};
-use mesh::consul_ecs::{CONFIG_VARIABLE, Check, Fault, Problem, ROOT, Releases};
+use mesh::consul_ecs::{CONFIG_VARIABLE, ConfigCheck, ConfigFault, ConfigProblem, ROOT, Releases};
 
 pub(super) static CONSUL_CONFIG_MISSING: Rule = Rule {
     id: "consul-config-missing",
@@ -65,7 +65,7 @@ comma, an unescaped line break or a comment make it invalid. Generate it: `jsone
 fn check_config_json(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs().filter(|program| program.configuration.is_some()) else { return };
     for container in consul_ecs.containers {
-        let configuration = Configuration::of(subject.definition, container);
+        let configuration = PlacedConfiguration::of(subject.definition, container);
         let Maybe::Known(Err(error)) = configuration.content else { continue };
         let message = format!("the configuration of {} cannot be read: {}", container.label(), error.reason);
         // At the end of the text, there is no byte to point at.
@@ -75,12 +75,12 @@ fn check_config_json(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// The defects of a task's configuration, in the order of the file.
-pub(super) fn problems<'c>(consul_ecs: &ConsulEcs<'c, '_>) -> Vec<Problem<'c, ConfigValue<'c>>> {
-    let Some(json) = consul_ecs.configuration.and_then(Configuration::json) else { return Vec::new() };
+pub(super) fn problems<'c>(consul_ecs: &ConsulEcs<'c, '_>) -> Vec<ConfigProblem<'c, ConfigValue<'c>>> {
+    let Some(json) = consul_ecs.configuration.and_then(PlacedConfiguration::json) else { return Vec::new() };
     // A tag such as 0.9 moves to the newest release of its line.
     let image = consul_ecs.version.filter(|_| consul_ecs.fits);
     let image = image.map(|version| consul_ecs.release.unwrap_or(version.in_line()));
-    Check::run(ConfigValue(json), &ROOT, image.map(Releases::only), image.unwrap_or(consul_ecs.presumed))
+    ConfigCheck::run(ConfigValue(json), &ROOT, image.map(Releases::only), image.unwrap_or(consul_ecs.presumed))
 }
 
 /// A finding in the configuration is one of the container that has it.
@@ -92,7 +92,7 @@ pub(super) fn of_holder(consul_ecs: &ConsulEcs<'_, '_>, draft: Draft) -> Draft {
 }
 
 /// The bytes of a defect: the key, if the key is wrong.
-fn span_of(problem: &Problem<'_, ConfigValue<'_>>) -> Span {
+fn span_of(problem: &ConfigProblem<'_, ConfigValue<'_>>) -> Span {
     let entry = problem.key.and_then(|key| problem.value.0.entries().iter().find(|entry| entry.key == key));
     entry.map_or(problem.value.0.place.span, |entry| entry.key_span)
 }
@@ -119,7 +119,7 @@ field, and `consul-config-ignored` reports keys that consul-ecs ignores.",
 };
 
 /// What to do about an unknown field.
-pub(super) fn instead(problem: &Problem<'_, ConfigValue<'_>>, known: &[&str]) -> String {
+pub(super) fn instead(problem: &ConfigProblem<'_, ConfigValue<'_>>, known: &[&str]) -> String {
     let meant = problem.key.and_then(|key| nearest(key, known.iter().copied()));
     meant.map_or_else(|| "remove it".to_owned(), |meant| format!("did you mean {meant}?"))
 }
@@ -129,15 +129,15 @@ fn check_config_schema(subject: &Subject<'_>, findings: &mut Findings) {
     for problem in problems(&consul_ecs) {
         let path = &problem.path;
         let (message, help) = match &problem.fault {
-            Fault::Unknown { is_refused: true, known } => {
+            ConfigFault::Unknown { is_refused: true, known } => {
                 (format!("no release of consul-ecs knows {path}"), instead(&problem, known))
             }
-            Fault::Missing => (format!("{path} is missing"), format!("set {path}")),
-            Fault::WrongType(wanted, found) => {
+            ConfigFault::Missing => (format!("{path} is missing"), format!("set {path}")),
+            ConfigFault::WrongType(wanted, found) => {
                 (format!("{path} must be {wanted}, not {found}"), format!("write {wanted}"))
             }
-            Fault::WrongValue(how) => (format!("{path} {how}"), "use a valid value".to_owned()),
-            Fault::Unknown { is_refused: false, .. } | Fault::OtherRelease { .. } => continue,
+            ConfigFault::WrongValue(how) => (format!("{path} {how}"), "use a valid value".to_owned()),
+            ConfigFault::Unknown { is_refused: false, .. } | ConfigFault::OtherRelease { .. } => continue,
         };
         let draft = Draft::new(span_of(&problem), message, help);
         findings.add(of_holder(&consul_ecs, draft));
@@ -192,7 +192,7 @@ default port 20000.",
 fn check_config_ignored(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
     for problem in problems(&consul_ecs) {
-        let Fault::Unknown { is_refused: false, known } = &problem.fault else { continue };
+        let ConfigFault::Unknown { is_refused: false, known } = &problem.fault else { continue };
         let message = format!("consul-ecs ignores {}", problem.path);
         let draft = Draft::new(span_of(&problem), message, instead(&problem, known));
         findings.add(of_holder(&consul_ecs, draft));
@@ -225,7 +225,7 @@ fn check_config_version(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
     let Some(version) = &consul_ecs.version else { return };
     for problem in problems(&consul_ecs) {
-        let Fault::OtherRelease { releases, value, is_refused } = &problem.fault else { continue };
+        let ConfigFault::OtherRelease { releases, value, is_refused } = &problem.fault else { continue };
         let value = value.map(|value| format!(" {value}")).unwrap_or_default();
         let does = if *is_refused { "refuses" } else { "ignores" };
         let message =

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::prelude::*;
 use crate::draft::NEEDS_SUBNETS;
-use audit_read::definition::{HealthCheck, LoadBalancer, PortMapping, TaskDefinition};
+use audit_read::definition::{ContainerHealthCheck, LoadBalancer, PortMapping, TaskDefinition};
 
 pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule = Rule {
     id: "ecs-container-name-duplicate",
@@ -139,7 +139,7 @@ fn lacks_capitals(word: &str) -> bool {
 /// What joins two commands of a shell.
 const OPERATORS: [&str; 4] = ["||", "&&", "|", ";"];
 
-fn check_command(container: &Container, check: &HealthCheck, findings: &mut Findings) {
+fn check_command(container: &Container, check: &ContainerHealthCheck, findings: &mut Findings) {
     let label = container.label();
     let Some(words) = check.command.texts() else { return };
     let (message, help) = match words.as_slice() {
@@ -189,7 +189,9 @@ of at most 300 seconds. Values in milliseconds, as other tools have them, are ou
 
 fn check_health_check_range(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
-        let Some(HealthCheck { interval, timeout, retries, start_period, .. }) = container.health_check.known() else {
+        let Some(ContainerHealthCheck { interval, timeout, retries, start_period, .. }) =
+            container.health_check.known()
+        else {
             continue;
         };
         check_range(container, ("interval", interval), 5..=300, findings);

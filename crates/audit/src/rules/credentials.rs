@@ -1,7 +1,7 @@
 //! Logins, certificates, and credentials that are not in secrets.
 
 use super::prelude::*;
-use crate::subject::{AgentScript, CREDENTIALS, Configuration, ConsulEcs};
+use crate::subject::{AgentScript, CREDENTIALS, ConsulEcs, PlacedConfiguration};
 use audit_read::definition::Variable;
 use document::Span;
 use mesh::consul_ecs::{GATEWAY_KIND_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG};
@@ -287,7 +287,7 @@ fn given(consul_ecs: &ConsulEcs<'_, '_>) -> Option<String> {
 }
 
 impl Connection {
-    fn needs_a_certificate(&self, configuration: &Configuration<'_>) -> bool {
+    fn needs_a_certificate(&self, configuration: &PlacedConfiguration<'_>) -> bool {
         let at = |key: &str| format!("consulServers.{}.{key}", self.section);
         let is_on = |key: &&str| configuration.flag(&at(key), true) == Some(true);
         let has_tls =

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::subject::{Feature, ports};
-use audit_read::definition::HealthCheck;
+use audit_read::definition::ContainerHealthCheck;
 
 pub(super) static CONSUL_DATAPLANE_MISSING: Rule = Rule {
     id: "consul-dataplane-missing",
@@ -198,7 +198,7 @@ fn check_dataplane_health_check(subject: &Subject<'_>, findings: &mut Findings) 
     }
 }
 
-fn runs_a_shell(health_check: &HealthCheck) -> bool {
+fn runs_a_shell(health_check: &ContainerHealthCheck) -> bool {
     let words = health_check.command.texts().unwrap_or_default();
     let program = words.iter().find(|word| **word != "CMD").and_then(|word| word.rsplit('/').next());
     program.is_some_and(|program| matches!(program, "CMD-SHELL" | "sh" | "bash"))
@@ -213,7 +213,7 @@ fn is_hashicorp_s(container: &Container) -> bool {
     container.image.text().is_some_and(|reference| reference.contains("hashicorp/consul-dataplane:"))
 }
 
-fn report_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings) {
+fn report_another_port(dataplane: &Container, health_check: &ContainerHealthCheck, port: u64, findings: &mut Findings) {
     let Some(words) = health_check.command.texts() else { return };
     // A check without a visible port is a user's own script.
     let Some(probed) = probed_port(&words) else { return };

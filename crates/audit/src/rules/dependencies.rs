@@ -6,7 +6,7 @@ use petgraph::{
 };
 
 use super::prelude::*;
-use audit_read::definition::{HealthCheck, List};
+use audit_read::definition::{ContainerHealthCheck, List};
 
 /// The conditions of dependencies.
 const CONDITIONS: [&str; 4] = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];
@@ -264,7 +264,7 @@ fn check_start_timeout_too_short(subject: &Subject<'_>, findings: &mut Findings)
 }
 
 /// The earliest second at which a check can pass.
-fn first_check(check: &HealthCheck) -> Option<u64> {
+fn first_check(check: &ContainerHealthCheck) -> Option<u64> {
     let interval = check.interval.or(DEFAULT_INTERVAL)?;
     let has_start_period = check.start_period.or(0)? > 0;
     Some(if has_start_period { interval.min(START_INTERVAL) } else { interval })

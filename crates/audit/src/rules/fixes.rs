@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     draft::Fix,
-    subject::{Configuration, ConsulTask},
+    subject::{ConsulTask, PlacedConfiguration},
 };
 
 /// The fix that mounts `volume` at `path`, and adds the volume if the definition lacks it; `None` if edits do not reach the
@@ -35,7 +35,7 @@ pub(super) fn configure(
 ) -> Option<Fix> {
     let value = value.into();
     let fix = Fix::set(&consul.configuration.place_of(path), value.clone())?;
-    let copy = consul.health_sync.map(|health_sync| Configuration::of(definition, health_sync));
+    let copy = consul.health_sync.map(|health_sync| PlacedConfiguration::of(definition, health_sync));
     match copy.filter(|copy| copy.json().is_some()) {
         Some(copy) => fix.and(Fix::set(&copy.place_of(path), value)),
         None => Some(fix),

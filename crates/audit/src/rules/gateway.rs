@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{fixes::configure, prelude::*};
-use crate::subject::{Configuration, is_observer};
+use crate::subject::{PlacedConfiguration, is_observer};
 use audit_read::definition::PortMapping;
 use mesh::consul_ecs::GatewayKind;
 
@@ -108,7 +108,7 @@ fn check_gateway_lan_port(subject: &Subject<'_>) -> Option<Draft> {
 const FEDERATION: &str = "gateway.meta.consul-wan-federation";
 
 /// Whether this gateway has it.
-fn federates(configuration: &Configuration<'_>) -> bool {
+fn federates(configuration: &PlacedConfiguration<'_>) -> bool {
     configuration.text(FEDERATION).is_some_and(|mark| mark == "1")
 }
 

@@ -1,7 +1,7 @@
 //! The container health-sync.
 
 use super::{mesh_init::runs_other, prelude::*, proxy::wait_for};
-use crate::subject::{Configuration, consul_ecs_version, names};
+use crate::subject::{PlacedConfiguration, consul_ecs_version, names};
 use audit_read::definition::Dependency;
 use document::{HOLE, Node, Span, Value};
 
@@ -208,7 +208,7 @@ log level may differ.",
 fn check_health_sync_configuration(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
     let (Some(health_sync), Some(_)) = (consul.health_sync, consul.mesh_init) else { return None };
-    let own = Configuration::of(subject.definition, health_sync);
+    let own = PlacedConfiguration::of(subject.definition, health_sync);
     let (Some(wanted), Some(found)) = (consul.configuration.json(), own.json()) else { return None };
     // Another rule reports a missing or invalid configuration.
     let are_maps = [wanted, found].iter().all(|node| matches!(node.value, Value::Map(_)));

@@ -2,7 +2,8 @@
 
 use super::prelude::*;
 use crate::subject::{
-    Controller, ControllerKind, Software, Subcommand, consul_ecs_version, image_of, is_consul_ecs, names, subcommand,
+    ControllerKind, ControllerTask, Software, Subcommand, consul_ecs_version, image_of, is_consul_ecs, names,
+    subcommand,
 };
 
 pub(super) static CONSUL_ECS_IMAGE: Rule = Rule {
@@ -145,7 +146,7 @@ fn check_image_generation(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(strangers.fold(draft, |draft, other| draft.note(other.image.span(), "this image as well")));
 }
 
-fn of_controller(controller: &Controller<'_>) -> Option<Draft> {
+fn of_controller(controller: &ControllerTask<'_>) -> Option<Draft> {
     let kind = controller.kind?;
     consul_ecs_version(controller.container).filter(|version| !kind.releases().contain(*version))?;
     let image = controller.container.image.known().map(Text::shown).unwrap_or_default();

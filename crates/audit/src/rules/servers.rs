@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use globset::GlobBuilder;
 
 use super::{configuration::of_holder, prelude::*};
-use crate::subject::Configuration;
+use crate::subject::PlacedConfiguration;
 
 const HOSTS: &str = "consulServers.hosts";
 const PROGRAM: &str = "exec=";
@@ -149,7 +149,7 @@ fn check_plain(subject: &Subject<'_>) -> Option<Draft> {
 }
 
 /// Whether a switch is off, and no other switches TLS on for the connection.
-fn is_off(configuration: &Configuration<'_>, path: &str) -> bool {
+fn is_off(configuration: &PlacedConfiguration<'_>, path: &str) -> bool {
     let is = |path: &str, wanted: bool| configuration.flag(path, !wanted) == Some(wanted);
     let has_own = ["consulServers.http.tls", "consulServers.grpc.tls"].iter().all(|own| is(own, true));
     is(path, false) && !(path == "consulServers.defaults.tls" && has_own)

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::prelude::*;
 use crate::subject::{Feature, Software, image_of, names, ports};
-use audit_read::definition::HealthCheck;
+use audit_read::definition::ContainerHealthCheck;
 use mesh::consul_ecs::PROXY;
 
 pub(super) static CONSUL_SIDECAR_PROXY_MISSING: Rule = Rule {
@@ -203,7 +203,7 @@ fn listener_ports(consul: &ConsulTask<'_>) -> Option<Vec<u64>> {
     Some(vec![lan, if readiness == 0 { lan } else { readiness }])
 }
 
-fn wrong_port(proxy: &Container, check: &HealthCheck, ports: &[u64], findings: &mut Findings) {
+fn wrong_port(proxy: &Container, check: &ContainerHealthCheck, ports: &[u64], findings: &mut Findings) {
     let (Some(words), Some(port)) = (check.command.texts(), ports.first()) else { return };
     let mut probed = words.iter().flat_map(|word| word.split(|c: char| !c.is_ascii_alphanumeric() && c != '.'));
     let numbers: Vec<u64> = probed.by_ref().filter_map(|word| word.parse().ok()).filter(|n| *n > 1023).collect();

@@ -5,17 +5,17 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::prelude::*;
 use crate::{
     Deployment,
-    subject::{AgentScript, Configuration},
+    subject::{AgentScript, PlacedConfiguration},
 };
 use audit_read::definition::{Secret, TaskDefinition};
 use mesh::{
     consul_ecs::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
-    definition::{MeshIdentity, MeshService},
+    holder::TokenHolder,
+    identity::{MeshIdentity, MeshService},
     names::ServiceName,
     secret_reference::SecretReference,
     settings::TokenMode,
     tenancy::Tenancy,
-    token::TokenHolder,
 };
 
 const SERVICE_TOKEN: &str = "CONSUL_HTTP_TOKEN";
@@ -72,7 +72,7 @@ fn agent_has_token(consul: &ConsulTask<'_>) -> bool {
 }
 
 /// Whether mesh-init logs in, if its configuration says so.
-fn logs_in(configuration: &Configuration<'_>) -> Option<bool> {
+fn logs_in(configuration: &PlacedConfiguration<'_>) -> Option<bool> {
     configuration.json()?;
     match configuration.at("consulLogin") {
         Maybe::Absent => Some(false),

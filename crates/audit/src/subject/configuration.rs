@@ -1,19 +1,19 @@
 //! The value of `CONSUL_ECS_CONFIG_JSON` on a container.
 
 use audit_read::definition::{Container, Maybe, TaskDefinition};
-use document::{HOLE, Node, ParseError, Place, Step, Value};
-use mesh::consul_ecs::{self, CONFIG_VARIABLE, Tree};
+use document::{HOLE, Node, ParseError, PathStep, Place, Value};
+use mesh::consul_ecs::{self, CONFIG_VARIABLE, ConfigTree};
 
 /// The configuration of consul-ecs. Source: <https://developer.hashicorp.com/consul/docs/reference/ecs/configuration>
 #[derive(Debug, Clone)]
-pub struct Configuration<'d> {
+pub struct PlacedConfiguration<'d> {
     /// The configuration. Parts of it may be unknown.
     pub content: &'d Maybe<Result<Node, ParseError>>,
     /// The place of the variable's value; of the container, if it has no such variable.
     pub place: Place,
 }
 
-impl<'d> Configuration<'d> {
+impl<'d> PlacedConfiguration<'d> {
     pub fn of(definition: &TaskDefinition, container: &'d Container) -> Self {
         let (content, place) = match container.variable(CONFIG_VARIABLE) {
             Maybe::Known(variable) => (variable.json(&definition.file.text), variable.value.place.clone()),
@@ -112,7 +112,7 @@ impl<'d> Configuration<'d> {
                 place = next.place.clone();
             } else {
                 is_there = false;
-                place = place.then(Step::Key(key.to_owned()), node.place.span);
+                place = place.then(PathStep::Key(key.to_owned()), node.place.span);
             }
         }
         place
@@ -124,19 +124,19 @@ impl<'d> Configuration<'d> {
 pub struct ConfigValue<'n>(pub &'n Node);
 
 /// A string with a part that is known only at deployment counts as unknown.
-impl<'n> Tree<'n> for ConfigValue<'n> {
-    fn value(self) -> consul_ecs::Value<'n, Self> {
+impl<'n> ConfigTree<'n> for ConfigValue<'n> {
+    fn value(self) -> consul_ecs::FieldValue<'n, Self> {
         match &self.0.value {
-            Value::Unknown => consul_ecs::Value::Unknown,
-            Value::Null => consul_ecs::Value::Null,
-            Value::Bool(_) => consul_ecs::Value::Flag,
-            Value::Number(number) => consul_ecs::Value::Number(number.into()),
-            Value::Text(text) if text.contains(HOLE) => consul_ecs::Value::Unknown,
-            Value::Text(text) => consul_ecs::Value::Text(text),
-            Value::List(items) => consul_ecs::Value::List(items.iter().map(Self).collect()),
-            Value::Map(entries) => {
-                consul_ecs::Value::Map(entries.iter().map(|entry| (entry.key.as_str(), Self(&entry.node))).collect())
-            }
+            Value::Unknown => consul_ecs::FieldValue::Unknown,
+            Value::Null => consul_ecs::FieldValue::Null,
+            Value::Bool(_) => consul_ecs::FieldValue::Flag,
+            Value::Number(number) => consul_ecs::FieldValue::Number(number.into()),
+            Value::Text(text) if text.contains(HOLE) => consul_ecs::FieldValue::Unknown,
+            Value::Text(text) => consul_ecs::FieldValue::Text(text),
+            Value::List(items) => consul_ecs::FieldValue::List(items.iter().map(Self).collect()),
+            Value::Map(entries) => consul_ecs::FieldValue::Map(
+                entries.iter().map(|entry| (entry.key.as_str(), Self(&entry.node))).collect(),
+            ),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Feature, Generation, Release,
-    configuration::Configuration,
+    configuration::PlacedConfiguration,
     consul_ecs::{Part, consul_ecs_version, release_of},
     names, ports,
 };
@@ -27,7 +27,7 @@ pub struct ConsulTask<'d> {
     /// All other containers.
     pub apps: Vec<&'d Container>,
     /// The configuration of mesh-init or of the control plane; health-sync's if both are missing.
-    pub configuration: Configuration<'d>,
+    pub configuration: PlacedConfiguration<'d>,
     version: Option<Release>,
     /// Whether the configuration describes a gateway and certainly no service.
     pub is_gateway: bool,
@@ -61,7 +61,7 @@ impl<'d> ConsulTask<'d> {
         let is_holder = |part: &Part<'_>| holder.is_some_and(|holder| std::ptr::eq(holder, part.container));
         let configuration = match parts.into_iter().find(is_holder) {
             Some(part) => part.configuration,
-            None => Configuration { content: &Maybe::Unknown, place: definition.place.clone() },
+            None => PlacedConfiguration { content: &Maybe::Unknown, place: definition.place.clone() },
         };
         let generation = match (control_plane, dataplane, client.or(sidecar_proxy), version) {
             (Some(_), ..) => Generation::ControlPlane,
@@ -289,7 +289,7 @@ impl<'d> ConsulTask<'d> {
 }
 
 /// A configuration that also describes a service is ambiguous, unless gateways had a service with port 0.
-fn describes_a_gateway(configuration: &Configuration<'_>, version: Option<Release>) -> bool {
+fn describes_a_gateway(configuration: &PlacedConfiguration<'_>, version: Option<Release>) -> bool {
     let has = |path: &str| matches!(configuration.at(path), Maybe::Known(_));
     let had_both = version.is_some_and(|version| !Feature::GatewayWithoutService.is_in(version));
     let listens = configuration.number("service.port", 0) != Some(0);

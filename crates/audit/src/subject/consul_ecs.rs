@@ -2,7 +2,7 @@
 
 use super::{
     ControllerKind, Release, Subcommand,
-    configuration::{ConfigValue, Configuration},
+    configuration::{ConfigValue, PlacedConfiguration},
     consul::ConsulTask,
 };
 use crate::versions::Program;
@@ -20,7 +20,7 @@ pub struct ConsulEcs<'s, 'd> {
     /// The container with the configuration.
     pub holder: Option<&'d Container>,
     /// The configuration, if its commands certainly read one.
-    pub configuration: Option<&'s Configuration<'d>>,
+    pub configuration: Option<&'s PlacedConfiguration<'d>>,
     /// The version in the tag of the image.
     pub version: Option<Release>,
     /// The release, if the tag names a single one.
@@ -46,7 +46,7 @@ impl<'s, 'd> ConsulEcs<'s, 'd> {
     }
 
     /// As the controller.
-    pub(super) fn of_controller(controller: &'s Controller<'d>) -> Self {
+    pub(super) fn of_controller(controller: &'s ControllerTask<'d>) -> Self {
         let version = consul_ecs_version(controller.container);
         let fits = |version| controller.kind.is_none_or(|kind| kind.releases().contain(version));
         Self {
@@ -63,15 +63,15 @@ impl<'s, 'd> ConsulEcs<'s, 'd> {
 
 /// The task of a controller of consul-ecs.
 #[derive(Debug)]
-pub struct Controller<'d> {
+pub struct ControllerTask<'d> {
     pub container: &'d Container,
     /// Which controller it is, if its command says so.
     pub kind: Option<ControllerKind>,
     /// Its configuration. The ACL controller has flags instead.
-    pub configuration: Configuration<'d>,
+    pub configuration: PlacedConfiguration<'d>,
 }
 
-impl<'d> Controller<'d> {
+impl<'d> ControllerTask<'d> {
     /// The controller in a definition that is not of the mesh.
     pub fn of(definition: &'d TaskDefinition) -> Option<Self> {
         let controller = Part::all(definition).into_iter().find(|part| part.role == Role::Controller)?;
@@ -90,16 +90,16 @@ fn kind_of(container: &Container) -> Option<ControllerKind> {
 pub(super) struct Part<'d> {
     pub(super) container: &'d Container,
     pub(super) role: Role,
-    pub(super) configuration: Configuration<'d>,
+    pub(super) configuration: PlacedConfiguration<'d>,
 }
 
 impl<'d> Part<'d> {
     /// The containers of a definition, with the role that [`mesh::consul_ecs`] gives each.
     pub(super) fn all(definition: &'d TaskDefinition) -> Vec<Self> {
         let part = |container: &'d Container| {
-            let configuration = Configuration::of(definition, container);
+            let configuration = PlacedConfiguration::of(definition, container);
             let configures_controller = configuration.json().map(ConfigValue).is_some_and(configures_controller);
-            let role = consul_ecs::Container { configures_controller, ..facts(container) }.role();
+            let role = consul_ecs::ContainerTraits { configures_controller, ..facts(container) }.role();
             Self { container, role, configuration }
         };
         definition.containers.items.iter().map(part).collect()
@@ -121,8 +121,8 @@ pub fn subcommand(container: &Container) -> Subcommand<'_> {
     facts(container).subcommand()
 }
 
-fn facts(container: &Container) -> consul_ecs::Container<'_> {
-    consul_ecs::Container {
+fn facts(container: &Container) -> consul_ecs::ContainerTraits<'_> {
+    consul_ecs::ContainerTraits {
         name: container.name.text(),
         image: image_of(container),
         entry_point: words(&container.entry_point),

@@ -12,10 +12,10 @@ pub use self::{
     agent_script::{AgentScript, BINARY_DIRECTORY},
     app_mesh::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, is_xray_daemon},
     apps::{EntryPoint, is_observer, workloads},
-    configuration::{ConfigValue, Configuration},
+    configuration::{ConfigValue, PlacedConfiguration},
     consul::ConsulTask,
     consul_ecs::{
-        ConsulEcs, Controller, consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, releases_of,
+        ConsulEcs, ControllerTask, consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, releases_of,
         subcommand,
     },
     credential::{CREDENTIALS, secrets_in, sounds_secret},
@@ -34,7 +34,7 @@ pub struct Subject<'d> {
     /// Its containers of Consul's mesh, if it is part of it.
     pub consul: Option<ConsulTask<'d>>,
     /// The controller of consul-ecs, if it is that and not part of the mesh.
-    pub controller: Option<Controller<'d>>,
+    pub controller: Option<ControllerTask<'d>>,
     /// Its containers of App Mesh, if it is part of it.
     pub app_mesh: Option<AppMeshTask<'d>>,
     /// The deployment of the controller that it belongs to, if it is known.
@@ -47,7 +47,7 @@ impl<'d> Subject<'d> {
         let consul = ConsulTask::of(definition);
         Self {
             definition,
-            controller: if consul.is_none() { Controller::of(definition) } else { None },
+            controller: if consul.is_none() { ControllerTask::of(definition) } else { None },
             consul,
             app_mesh: AppMeshTask::of(definition),
             deployment: None,

@@ -19,9 +19,9 @@ pub struct Timeline {
     /// Its containers, in the order of the definition.
     pub lanes: Vec<Lane>,
     /// The events at T0, T1… of the start.
-    pub start: Vec<Vec<Event>>,
+    pub start: Vec<Vec<TimelineEvent>>,
     /// The events at T0, T1… of the stop. The second last step is the status STOPPED, the last one is KILL.
-    pub stop: Vec<Vec<Event>>,
+    pub stop: Vec<Vec<TimelineEvent>>,
     /// Whether there are certainly no other containers.
     pub is_complete: bool,
 }
@@ -84,7 +84,7 @@ impl Starting {
 
 /// An event of a timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct TimelineEvent {
     /// The lane; `None` if it concerns the task.
     pub lane: Option<usize>,
     /// The event, as a phrase that follows the container's name.
@@ -129,17 +129,17 @@ impl Timeline {
         self.start.iter_mut().chain(&mut self.stop).flatten().for_each(|event| reword(&mut event.what));
     }
 
-    fn name_of(&self, event: &Event) -> &str {
+    fn name_of(&self, event: &TimelineEvent) -> &str {
         event.lane.and_then(|lane| self.lanes.get(lane)).map_or("the task", |lane| lane.container.as_str())
     }
 }
 
 /// Adds an event of a lane to a step.
-fn push(steps: &mut Vec<Vec<Event>>, step: usize, lane: usize, what: String) {
+fn push(steps: &mut Vec<Vec<TimelineEvent>>, step: usize, lane: usize, what: String) {
     if steps.len() <= step {
         steps.resize_with(step + 1, Vec::new);
     }
     if let Some(events) = steps.get_mut(step) {
-        events.push(Event { lane: Some(lane), what });
+        events.push(TimelineEvent { lane: Some(lane), what });
     }
 }

@@ -3,7 +3,7 @@
 
 use petgraph::{algo::kosaraju_scc, graph::DiGraph};
 
-use super::{Event, Lane, Part, Starting, push};
+use super::{Lane, Part, Starting, TimelineEvent, push};
 use crate::subject::{ConsulTask, Feature, Generation, Subject, is_xray_daemon};
 use audit_read::definition::{Container, DEFAULT_STOP_TIMEOUT, Dependency, Field, Maybe, TaskDefinition, Text};
 
@@ -172,8 +172,8 @@ fn part(container: &Container, subject: &Subject<'_>) -> Part {
 }
 
 /// The events of each step.
-pub(super) fn start_order(lanes: &[Lane]) -> Vec<Vec<Event>> {
-    let mut steps: Vec<Vec<Event>> = Vec::new();
+pub(super) fn start_order(lanes: &[Lane]) -> Vec<Vec<TimelineEvent>> {
+    let mut steps: Vec<Vec<TimelineEvent>> = Vec::new();
     for (index, lane) in lanes.iter().enumerate() {
         if let Some(end) = lane.ends {
             let what =
@@ -194,10 +194,11 @@ pub(super) fn start_order(lanes: &[Lane]) -> Vec<Vec<Event>> {
 }
 
 /// Sets the stop of each lane, and returns the events of each step.
-pub(super) fn stop_order(lanes: &mut [Lane], subject: &Subject<'_>, starts: &Starts) -> Vec<Vec<Event>> {
+pub(super) fn stop_order(lanes: &mut [Lane], subject: &Subject<'_>, starts: &Starts) -> Vec<Vec<TimelineEvent>> {
     let terms = terms(lanes, starts);
     let mut steps = stops(lanes, &terms, subject);
-    steps.push(vec![Event { lane: None, what: "is STOPPED for ECS, if all containers have exited".to_owned() }]);
+    steps
+        .push(vec![TimelineEvent { lane: None, what: "is STOPPED for ECS, if all containers have exited".to_owned() }]);
     steps.push(kills(lanes));
     steps
 }
@@ -226,7 +227,7 @@ fn terms(lanes: &[Lane], starts: &Starts) -> Vec<Option<usize>> {
 }
 
 /// The events of each lane between TERM and its exit.
-fn stops(lanes: &mut [Lane], terms: &[Option<usize>], subject: &Subject<'_>) -> Vec<Vec<Event>> {
+fn stops(lanes: &mut [Lane], terms: &[Option<usize>], subject: &Subject<'_>) -> Vec<Vec<TimelineEvent>> {
     let containers = &subject.definition.containers.items;
     let running = || lanes.iter().zip(terms).filter_map(|(lane, term)| Some((lane.part, (*term)?)));
     let last_of = |part: Part| running().filter(|(own, _)| *own == part).map(|(_, term)| term).max();
@@ -309,11 +310,11 @@ impl Stop {
     }
 }
 
-fn kills(lanes: &[Lane]) -> Vec<Event> {
+fn kills(lanes: &[Lane]) -> Vec<TimelineEvent> {
     let left = lanes.iter().enumerate().filter(|(_, lane)| lane.stops.is_some());
     let kill = |(index, lane): (usize, &Lane)| {
         let after = lane.stop_timeout.map_or_else(|| "its stopTimeout".to_owned(), |seconds| format!("{seconds} s"));
-        Event { lane: Some(index), what: format!("gets KILL if it still runs {after} after TERM") }
+        TimelineEvent { lane: Some(index), what: format!("gets KILL if it still runs {after} after TERM") }
     };
     left.map(kill).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Event, Timeline};
+use super::{Timeline, TimelineEvent};
 
 impl Timeline {
     /// The timeline as lines of text.
@@ -22,7 +22,7 @@ impl Timeline {
         out
     }
 
-    fn write_steps(&self, out: &mut String, title: &str, steps: &[Vec<Event>]) {
+    fn write_steps(&self, out: &mut String, title: &str, steps: &[Vec<TimelineEvent>]) {
         let _ = writeln!(out, "\n  {title}");
         for (step, events) in steps.iter().enumerate() {
             for (nth, event) in events.iter().enumerate() {
@@ -50,7 +50,7 @@ impl Timeline {
         out
     }
 
-    fn write_chart(&self, out: &mut String, title: &str, steps: &[Vec<Event>]) {
+    fn write_chart(&self, out: &mut String, title: &str, steps: &[Vec<TimelineEvent>]) {
         let _ = writeln!(out, "  subgraph {title}[\"{} of {}\"]\n    direction LR", capital(title), escape(&self.name));
         for (step, events) in steps.iter().enumerate() {
             let lines =

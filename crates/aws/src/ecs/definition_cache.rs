@@ -64,7 +64,8 @@ fn kept_for(definition: &TaskDefinition) -> Duration {
 mod tests {
     use mesh::{
         consul_ecs::{Programs, names::CLIENT},
-        definition::{ContainerDefinition, Tags},
+        definition::ContainerDefinition,
+        tags::Tags,
         time::later,
     };
 

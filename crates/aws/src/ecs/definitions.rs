@@ -117,7 +117,7 @@ fn read_programs(containers: &[EcsContainer]) -> Programs {
 fn role_of(container: &EcsContainer) -> Option<Role> {
     let configuration = variable(container, CONFIG_VARIABLE);
     let json = configuration.and_then(|json| serde_json::from_str::<serde_json::Value>(json).ok());
-    let facts = mesh::consul_ecs::Container {
+    let facts = mesh::consul_ecs::ContainerTraits {
         name: container.name(),
         image: container.image().map(Image::parse),
         entry_point: container.entry_point().into(),

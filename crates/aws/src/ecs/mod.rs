@@ -21,8 +21,8 @@ use aws_types::SdkConfig;
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::Tags,
     names::InvalidField,
+    tags::Tags,
 };
 
 use self::{definition_cache::DefinitionCache, pace::Pace};

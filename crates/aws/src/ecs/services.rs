@@ -7,8 +7,8 @@ use aws_sdk_ecs::types::{Deployment, DeploymentRolloutState, Service, ServiceEve
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskDefinitionArn},
-    definition::Tags,
     names::InvalidField,
+    tags::Tags,
 };
 
 use super::{AwsEcs, DESCRIBE_LIMIT, DESCRIBE_SERVICES_LIMIT, EcsError, only_missing, tags, timestamp};

@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use aws::events::{EventPublisher, EventsError};
-use mesh::{definition::MeshService, settings::Mode, tenancy::Tenancy, token::TokenHolder};
+use mesh::{holder::TokenHolder, identity::MeshService, settings::Mode, tenancy::Tenancy};
 use observe::Deadline;
 use report::{CreatedToken, DrainedTask, Event, Healing, RevokedToken, TaskEntries, TrippedGuard};
 

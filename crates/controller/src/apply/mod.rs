@@ -12,7 +12,8 @@ use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
-    definition::MeshService,
+    holder::TokenHolder,
+    identity::MeshService,
     lifecycle::Idle,
     names::InvalidField,
     plan::{Action, Planned},
@@ -20,7 +21,7 @@ use mesh::{
     secret::{Retirement, StoredSecret},
     task::TaskChange,
     tenancy::{Tenancy, TenancyName},
-    token::{ListedToken, TokenHolder},
+    token::ListedToken,
 };
 use observe::{CallError, Deadline, TimestampCache, concurrently, concurrently_in_order};
 use report::{Event, LogAction, LogLine, LogOutcome, RevokedToken};

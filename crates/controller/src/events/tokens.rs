@@ -9,10 +9,11 @@ use std::{
 use aws::ecs::EcsError;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::{MeshIdentity, Tags},
+    holder::TokenHolder,
+    identity::MeshIdentity,
     idleness::{Idleness, TaskListing, judge},
+    tags::Tags,
     task::MeshTask,
-    token::TokenHolder,
 };
 use observe::{CallError, Deadline, concurrently};
 use report::{LogAction, LogLine, LogOutcome};

@@ -203,10 +203,10 @@ impl Repairs {
         // Also those whose write failed: it may have taken effect.
         let ended = self.ended(&missing, deadline, report).await;
         let undone = missing.iter().filter(|found| ended.contains(&found.running.task.arn));
-        let writes = undone.map(|found| async move {
+        let taken_back = undone.map(|found| async move {
             (found, deadline.run(self.applier.take_back(&found.running, &found.difference)).await)
         });
-        for (found, result) in concurrently(writes).await {
+        for (found, result) in concurrently(taken_back).await {
             Problem::record(result, Some(&found.running.cluster), &mut report.problems);
         }
         outcomes

@@ -78,7 +78,7 @@ impl Sweep {
                 if self.context.scope.repair == RepairMode::On {
                     missing.extend(self.bootstrap.create_missing(&self.missing_nodes(&survey), deadline).await);
                 }
-                swept.add_missing(missing);
+                swept.set_missing(missing);
             }
             let mut divided = self.plan_sweep(&survey, order);
             divided.allowed = within_quotas(divided.allowed, &mut survey.problems);

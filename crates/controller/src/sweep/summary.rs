@@ -16,8 +16,8 @@ use mesh::{
 };
 use observe::{Reach, Reading, Survey, SweepOrder};
 use report::{
-    Blocked, ClusterReport, ClusterStatus, ErrorLabel, PlannedAction, Problem as ProblemReport, Skipped, SweepOutcome,
-    SweepReport, Waiting,
+    Blocked, ClusterReport, ErrorLabel, PlannedAction, Problem as ProblemReport, Skipped, SweepOutcome, SweepReport,
+    SweptStatus, Waiting,
 };
 
 use crate::{
@@ -43,7 +43,10 @@ fn event_lag(interval: Duration) -> Duration {
 #[derive(Default)]
 pub(super) struct Swept {
     set_up: Vec<BootstrapFailure>,
+    /// Of the bootstrap.
     not_set_up: Vec<(Reach, ProblemReport)>,
+    /// Of the last attempt: it tries again what the attempt before it could not create.
+    missing: Vec<(Reach, ProblemReport)>,
     outcomes: Vec<Outcome>,
     last: Option<(Survey, Divided)>,
     planned: Vec<(ClusterArn, PlannedAction)>,
@@ -59,13 +62,12 @@ impl Swept {
 
     pub(super) fn set_up(&mut self, report: BootstrapReport) {
         self.set_up.extend(report.failures);
-        self.add_missing(report.not_created);
+        self.not_set_up = problems_of(report.not_created);
     }
 
-    /// The nodes and namespaces that Consul does not have.
-    pub(super) fn add_missing(&mut self, places: NotCreated) {
-        let missing = places.into_iter().map(|((cluster, _), error)| (error.reach(), error.problem(Some(&cluster))));
-        self.not_set_up.extend(missing);
+    /// The nodes and namespaces that an attempt could not create.
+    pub(super) fn set_missing(&mut self, places: NotCreated) {
+        self.missing = problems_of(places);
     }
 
     pub(super) fn add(&mut self, outcomes: Vec<Outcome>) {
@@ -74,10 +76,10 @@ impl Swept {
 
     /// The plan of a dry run: what the actions would do, and what waits for a time.
     pub(super) fn plan(&mut self, outcomes: Vec<Outcome>, waiting: &[WaitingToken]) {
-        let (writes, others): (Vec<_>, Vec<_>) =
+        let (due, others): (Vec<_>, Vec<_>) =
             outcomes.into_iter().partition(|outcome| matches!(outcome.result, Ok(Effect::Done)));
-        let writes = writes.iter().map(|outcome| &outcome.planned);
-        self.planned = writes.filter_map(|it| Some((it.cluster.clone(), describe(it)?))).collect();
+        let due = due.iter().map(|outcome| &outcome.planned);
+        self.planned = due.filter_map(|it| Some((it.cluster.clone(), describe(it)?))).collect();
         self.waiting = waiting.iter().map(|it| (it.cluster.clone(), waiting_token(it))).collect();
         self.add(others);
     }
@@ -115,15 +117,20 @@ impl Swept {
     }
 
     pub(super) fn report(self, order: &SweepOrder, scope: &Scope) -> SweepReport {
-        let Self { set_up, not_set_up, outcomes, last, planned, waiting: waiting_tokens, mut repairs } = self;
+        let Self { set_up, not_set_up, missing, outcomes, last, planned, waiting: waiting_tokens, mut repairs } = self;
         let (survey, Divided { waiting, held_back, drains, alarms, .. }) = last.unwrap_or_default();
-        let mut clusters = Vec::new();
-        for reading in &survey.readings {
-            let mut report = found(reading, &survey);
-            let belongs = |cluster: &ClusterArn| *cluster == reading.cluster;
+        let divided =
+            waiting.iter().map(|(planned, _)| planned).chain(&held_back).chain(drains.iter().map(|(it, _)| it));
+        let of_actions = outcomes.iter().map(|outcome| &outcome.planned).chain(divided).map(|planned| &planned.cluster);
+        let named = of_actions.chain(planned.iter().map(|(it, _)| it)).chain(waiting_tokens.iter().map(|(it, _)| it));
+        let mut clusters: Vec<(ClusterArn, ClusterReport)> =
+            survey.readings.iter().map(|reading| (reading.cluster.clone(), found(reading, &survey))).collect();
+        clusters.extend(not_surveyed(named, &survey.readings));
+        for (cluster, report) in &mut clusters {
+            let belongs = |other: &ClusterArn| other == cluster;
             let is_its = |planned: &Planned| belongs(&planned.cluster);
             for outcome in outcomes.iter().filter(|outcome| is_its(&outcome.planned)) {
-                count(outcome, &mut report);
+                count(outcome, report);
             }
             let of_deletions =
                 alarms.iter().filter(|(cluster, _)| belongs(cluster)).map(|(_, alarm)| alarm.to_string());
@@ -140,19 +147,19 @@ impl Swept {
             let drains = drains.iter().filter(|(planned, _)| is_its(planned));
             let drains = drains.filter_map(|(planned, why)| Some((describe(planned)?, why.to_string())));
             report.blocked.extend(drains.map(|(action, reason)| Blocked { action, reason }));
-            if let Some(of_repairs) = repairs.clusters.remove(&reading.cluster) {
+            if let Some(of_repairs) = repairs.clusters.remove(cluster) {
                 let ClusterReport { planned, waiting, blocked, skipped, .. } = of_repairs;
                 report.planned.extend(planned);
                 report.waiting.extend(waiting);
                 report.blocked.extend(blocked);
                 report.skipped.extend(skipped);
             }
-            clusters.push(report);
         }
+        let clusters = clusters.into_iter().map(|(_, report)| report).collect();
         let read = survey.problems.iter().chain(&repairs.problems);
         let read = read.map(|problem| (problem.error.reach(), problem.report()));
         let (faults, problems) =
-            problems(not_set_up.into_iter().chain(read), &set_up, &outcomes, order, &scope.clusters);
+            problems(not_set_up.into_iter().chain(missing).chain(read), &set_up, &outcomes, order, &scope.clusters);
         let outcome = match () {
             () if !problems.is_empty() => SweepOutcome::Incomplete,
             () if order.dry_run => SweepOutcome::DryRun,
@@ -162,6 +169,10 @@ impl Swept {
         };
         SweepReport { mode: scope.mode, outcome, clusters, problems, faults, left_out: 0 }
     }
+}
+
+fn problems_of(places: NotCreated) -> Vec<(Reach, ProblemReport)> {
+    places.into_iter().map(|((cluster, _), error)| (error.reach(), error.problem(Some(&cluster)))).collect()
 }
 
 /// What could not be read or written, each once, because one cause often affects many objects: first what concerns one thing,
@@ -196,13 +207,28 @@ fn problems(
     (reports(faults), reports(problems))
 }
 
+/// Reports of the clusters among `named` without a reading: only marks of tokens name them.
+fn not_surveyed<'a>(
+    named: impl Iterator<Item = &'a ClusterArn>,
+    readings: &[Reading],
+) -> impl Iterator<Item = (ClusterArn, ClusterReport)> {
+    let is_surveyed = |cluster: &ClusterArn| readings.iter().any(|reading| reading.cluster == *cluster);
+    let others: BTreeSet<&ClusterArn> = named.filter(|cluster| !is_surveyed(cluster)).collect();
+    let report = |cluster: &ClusterArn| ClusterReport {
+        cluster_arn: cluster.to_string(),
+        status: SweptStatus::NotSurveyed,
+        ..ClusterReport::default()
+    };
+    others.into_iter().map(move |cluster| (cluster.clone(), report(cluster))).collect::<Vec<_>>().into_iter()
+}
+
 fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
     let cluster = &reading.cluster;
     let observed = &survey.observed;
     let status = match (reading.is_judged, reading.is_deleted) {
-        (false, _) => ClusterStatus::Unread,
-        (true, true) => ClusterStatus::Deleted,
-        (true, false) => ClusterStatus::Active,
+        (false, _) => SweptStatus::Unread,
+        (true, true) => SweptStatus::Deleted,
+        (true, false) => SweptStatus::Active,
     };
     let logins = observed.tokens.iter().filter_map(|token| token.login());
     let services = observed.tokens.iter().filter_map(|token| token.mark());

@@ -11,6 +11,7 @@ use consul::Token;
 use jiff::Timestamp;
 use mesh::{
     arn::TaskArn,
+    holder::TokenHolder,
     lifecycle::{HeldToken, Idle, Requirement, Step, Usage, next_step},
     mark::{HolderMark, used_outside},
     names::InvalidField,
@@ -18,7 +19,7 @@ use mesh::{
     secret::{Retirement, SecretState, StoredSecret},
     settings::TokenMode,
     tenancy::Tenancy,
-    token::{AccessorId, TokenHolder},
+    token::AccessorId,
 };
 use observe::OutOfTime;
 use report::{LogAction, LogLine, LogOutcome};

@@ -11,12 +11,13 @@ use std::{
 
 use mesh::{
     arn::ClusterArn,
+    holder::TokenHolder,
     names::InvalidField,
     secret::{Retirement, StoredSecret},
     settings::PlanSettings,
     task::{MeshTask, TaskChange, TaskPhase},
     tenancy::Tenancy,
-    token::{ListedToken, TokenHolder},
+    token::ListedToken,
 };
 use observe::TimestampCache;
 use report::{LogAction, LogLine, LogOutcome};

@@ -6,12 +6,13 @@ use std::collections::BTreeSet;
 use consul::{ConsulError, Grant, NewToken, Token, TokenSearch};
 use mesh::{
     arn::ClusterArn,
+    holder::TokenHolder,
     mark::{self, TokenDescription},
     scope::Scope,
     secret::{Retirement, SecretState, StoredSecret},
     spelling,
     tenancy::Tenancy,
-    token::{AccessorId, ListedToken, TokenHolder, TokenPair},
+    token::{AccessorId, ListedToken, TokenPair},
 };
 use report::{CreatedToken, Event, LogAction, LogLine};
 use telemetry::Counted;

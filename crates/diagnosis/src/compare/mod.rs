@@ -16,7 +16,7 @@ use mesh::{
     catalog::MAINTENANCE, mark::HolderMark, member::MemberTask, names::ServiceName, task::TaskPhase, time::elapsed,
 };
 use observe::{CatalogReading, History, InspectedCluster, Inspection};
-use report::{ClusterStatus, LogAction, LogLine, LogOutcome, SweepReport, service_of_holder};
+use report::{LogAction, LogLine, LogOutcome, SweepReport, SweptStatus, service_of_holder};
 use serde::Serialize;
 
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum WorkKind {
     /// Instances of stopped tasks are deregistered.
     InstancesDeregistered,
     /// Login tokens of stopped tasks are deleted.
@@ -46,7 +46,7 @@ pub enum Kind {
     InstancesDrained,
 }
 
-impl Kind {
+impl WorkKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InstancesDeregistered => "deregister instances",
@@ -76,7 +76,7 @@ pub struct Slowest {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct KindReport {
-    pub kind: Kind,
+    pub kind: WorkKind,
     pub planned: usize,
     /// Changes that another controller has made since, or that are no longer needed.
     pub done_by_others: usize,
@@ -91,8 +91,8 @@ pub struct KindReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Left {
-    pub kind: Kind,
+pub struct StillToDo {
+    pub kind: WorkKind,
     /// What it is about: the ID of an instance, a token, a task, or the name of a service.
     pub subject: String,
     /// The ARN of its cluster, if the log names it.
@@ -115,7 +115,7 @@ pub struct CompareReport {
     pub sweeps: usize,
     pub kinds: Vec<KindReport>,
     /// The changes that remain to do, oldest first.
-    pub still_to_do: Vec<Left>,
+    pub still_to_do: Vec<StillToDo>,
     /// One sentence.
     pub conclusion: String,
     /// What could not be read, and why.
@@ -145,7 +145,7 @@ pub fn compare(
 ) -> CompareReport {
     let sweeps = Sweeps::of(&history.lines);
     let state = EndState { observed, tokens, now };
-    let mut kinds: BTreeMap<Kind, KindReport> = BTreeMap::new();
+    let mut kinds: BTreeMap<WorkKind, KindReport> = BTreeMap::new();
     let mut left = Vec::new();
     for planned in planned(&history.lines) {
         let is_left = state.is_left(&planned);
@@ -182,13 +182,13 @@ fn took(planned: &Planned, sweeps: &Sweeps, now: Timestamp) -> Slowest {
     }
 }
 
-fn still_to_do(planned: Planned) -> Left {
+fn still_to_do(planned: Planned) -> StillToDo {
     let Planned { kind, subject, cluster, first, last } = planned;
-    Left { kind, subject, cluster, first_seen: first, last_seen: last }
+    StillToDo { kind, subject, cluster, first_seen: first, last_seen: last }
 }
 
 impl KindReport {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: WorkKind) -> Self {
         Self { kind, planned: 0, done_by_others: 0, still_to_do: 0, unknown: 0, slowest: None }
     }
 
@@ -231,7 +231,7 @@ fn conclusion(report: &CompareReport) -> String {
 /// Something that the controller would have done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Planned {
-    kind: Kind,
+    kind: WorkKind,
     /// An instance, a token or a task, or the holder of a token.
     subject: String,
     cluster: Option<String>,
@@ -241,7 +241,7 @@ struct Planned {
 
 /// All of it, each thing once.
 fn planned(lines: &[LogLine]) -> Vec<Planned> {
-    let mut found: BTreeMap<(Kind, String), Planned> = BTreeMap::new();
+    let mut found: BTreeMap<(WorkKind, String), Planned> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.has(&LogOutcome::Observed)) {
         let Some((kind, subject)) = kind_and_subject(line) else { continue };
         let planned = found.entry((kind, subject.clone())).or_insert_with(|| Planned {
@@ -256,15 +256,15 @@ fn planned(lines: &[LogLine]) -> Vec<Planned> {
     found.into_values().collect()
 }
 
-fn kind_and_subject(line: &LogLine) -> Option<(Kind, String)> {
+fn kind_and_subject(line: &LogLine) -> Option<(WorkKind, String)> {
     let (kind, subject) = match line.action.as_ref()? {
-        LogAction::Deregister => (Kind::InstancesDeregistered, &line.service_id),
-        LogAction::DeleteLoginToken => (Kind::LoginTokensDeleted, &line.accessor_id),
-        LogAction::CreateToken => (Kind::TokensCreated, &line.holder),
-        LogAction::HideToken => (Kind::TokensDeleted, &line.accessor_id),
-        LogAction::Repair => (Kind::TasksRepaired, &line.task_id),
-        LogAction::CorrectHealth => (Kind::TasksCorrected, &line.task_id),
-        LogAction::MarkCritical => (Kind::InstancesDrained, &line.check_id),
+        LogAction::Deregister => (WorkKind::InstancesDeregistered, &line.service_id),
+        LogAction::DeleteLoginToken => (WorkKind::LoginTokensDeleted, &line.accessor_id),
+        LogAction::CreateToken => (WorkKind::TokensCreated, &line.holder),
+        LogAction::HideToken => (WorkKind::TokensDeleted, &line.accessor_id),
+        LogAction::Repair => (WorkKind::TasksRepaired, &line.task_id),
+        LogAction::CorrectHealth => (WorkKind::TasksCorrected, &line.task_id),
+        LogAction::MarkCritical => (WorkKind::InstancesDrained, &line.check_id),
         _ => return None,
     };
     Some((kind, subject.clone()?))
@@ -304,7 +304,7 @@ impl Sweeps {
 
 fn sweep(line: &LogLine) -> Option<Sweep> {
     let report: SweepReport = serde_json::from_str(line.summary.as_deref()?).ok()?;
-    let read = report.clusters.into_iter().filter(|cluster| cluster.status != ClusterStatus::Unread);
+    let read = report.clusters.into_iter().filter(|cluster| cluster.status != SweptStatus::Unread);
     Some(Sweep { at: line.at, clusters: read.map(|cluster| cluster.cluster_arn).collect() })
 }
 
@@ -321,27 +321,27 @@ impl EndState<'_> {
     fn is_left(&self, planned: &Planned) -> Option<bool> {
         let subject = planned.subject.as_str();
         match planned.kind {
-            Kind::InstancesDeregistered => {
+            WorkKind::InstancesDeregistered => {
                 let catalog = self.catalog(planned)?;
                 Some(catalog.instances.iter().any(|instance| instance.id == subject))
             }
-            Kind::LoginTokensDeleted | Kind::TokensDeleted => {
+            WorkKind::LoginTokensDeleted | WorkKind::TokensDeleted => {
                 Some(self.tokens?.listed.iter().any(|token| token.accessor.to_string() == subject))
             }
-            Kind::TokensCreated => {
+            WorkKind::TokensCreated => {
                 let has_it = |mark: &HolderMark| is_holder(mark, subject);
                 Some(!self.tokens?.listed.iter().any(|token| token.mark().is_some_and(has_it)))
             }
-            Kind::InstancesDrained => {
+            WorkKind::InstancesDrained => {
                 let (catalog, instance) = (self.catalog(planned)?, subject.strip_prefix(MAINTENANCE)?);
                 let is_registered = catalog.instances.iter().any(|it| it.id == instance);
                 Some(is_registered && catalog.checks.iter().all(|check| check.id != subject))
             }
-            Kind::TasksRepaired => {
+            WorkKind::TasksRepaired => {
                 let on_node = OnNode::new(self.catalog(planned)?);
                 self.is_active_and(planned, |member| !on_node.is_registered(member))
             }
-            Kind::TasksCorrected => {
+            WorkKind::TasksCorrected => {
                 let (cluster, on_node) = (self.cluster(planned)?, OnNode::new(self.catalog(planned)?));
                 let tokens = self.tokens.map(|tokens| tokens.of_cluster(cluster));
                 let is_wrong = |member: &MemberTask| {

@@ -52,7 +52,7 @@ fn compared_in(clusters: Vec<InspectedCluster>, mut lines: Vec<LogLine>, tokens:
 }
 
 /// Planned, done by others, still to do, unknown.
-fn numbers(report: &CompareReport) -> Vec<(Kind, [usize; 4])> {
+fn numbers(report: &CompareReport) -> Vec<(WorkKind, [usize; 4])> {
     let of = |it: &KindReport| (it.kind, [it.planned, it.done_by_others, it.still_to_do, it.unknown]);
     report.kinds.iter().map(of).collect()
 }
@@ -70,7 +70,7 @@ fn what_others_did_took_between_the_last_sighting_and_the_next_sweep() {
         ],
         None,
     );
-    assert_eq!(numbers(&report), [(Kind::InstancesDeregistered, [1, 1, 0, 0])]);
+    assert_eq!(numbers(&report), [(WorkKind::InstancesDeregistered, [1, 1, 0, 0])]);
     let slowest = Slowest { at_least_seconds: 300, at_most_seconds: 600 };
     assert_eq!((report.kinds[0].slowest, report.sweeps), (Some(slowest), 3));
     assert_eq!(report.conclusion, "This controller would have made 1 change since 2026-11-22 12:00; 0 remain");
@@ -87,9 +87,9 @@ fn sweep_of_another_cluster_bounds_nothing() {
 fn what_is_still_there_is_listed() {
     let instance = format!("web-{}", id(1));
     let report = compared(vec![deregistration(20, &instance), deregistration(3, &instance)], None);
-    assert_eq!(numbers(&report), [(Kind::InstancesDeregistered, [1, 0, 1, 0])]);
-    let left = Left {
-        kind: Kind::InstancesDeregistered,
+    assert_eq!(numbers(&report), [(WorkKind::InstancesDeregistered, [1, 0, 1, 0])]);
+    let left = StillToDo {
+        kind: WorkKind::InstancesDeregistered,
         subject: instance,
         cluster: Some(cluster().to_string()),
         first_seen: minutes_ago(20),
@@ -125,14 +125,14 @@ fn tokens_are_compared_by_accessor_and_by_holder() {
     assert_eq!(
         numbers(&compared(lines(), Some(&tokens))),
         [
-            (Kind::LoginTokensDeleted, [2, 1, 1, 0]),
-            (Kind::TokensCreated, [2, 1, 1, 0]),
-            (Kind::TokensDeleted, [1, 1, 0, 0])
+            (WorkKind::LoginTokensDeleted, [2, 1, 1, 0]),
+            (WorkKind::TokensCreated, [2, 1, 1, 0]),
+            (WorkKind::TokensDeleted, [1, 1, 0, 0])
         ]
     );
     // What could not be read is not compared
     let report = compared(lines(), None);
-    assert_eq!(numbers(&report)[0], (Kind::LoginTokensDeleted, [2, 0, 0, 2]));
+    assert_eq!(numbers(&report)[0], (WorkKind::LoginTokensDeleted, [2, 0, 0, 2]));
     assert!(report.conclusion.ends_with("0 remain (5 could not be compared)"), "{}", report.conclusion);
 }
 
@@ -153,9 +153,9 @@ fn tasks_and_instances_are_compared_with_what_runs() {
     ];
     let expected = |repaired, corrected| {
         vec![
-            (Kind::TasksRepaired, [1, 1 - repaired, repaired, 0]),
-            (Kind::TasksCorrected, [1, 1 - corrected, corrected, 0]),
-            (Kind::InstancesDrained, [2, 1, 1, 0]),
+            (WorkKind::TasksRepaired, [1, 1 - repaired, repaired, 0]),
+            (WorkKind::TasksCorrected, [1, 1 - corrected, corrected, 0]),
+            (WorkKind::InstancesDrained, [2, 1, 1, 0]),
         ]
     };
     assert_eq!(numbers(&compared(lines.clone(), None)), expected(0, 0));
@@ -167,10 +167,10 @@ fn tasks_and_instances_are_compared_with_what_runs() {
     let mut forgotten = healthy();
     forgotten.catalog.as_mut().unwrap().instances.retain(|instance| instance.task != id(1));
     let report = compared_in(vec![forgotten], vec![of_task("repair")], None);
-    assert_eq!(numbers(&report), [(Kind::TasksRepaired, [1, 0, 1, 0])]);
+    assert_eq!(numbers(&report), [(WorkKind::TasksRepaired, [1, 0, 1, 0])]);
     // In a cluster that could not be read
     let report = compared_in(Vec::new(), vec![of_task("repair")], None);
-    assert_eq!(numbers(&report), [(Kind::TasksRepaired, [1, 0, 0, 1])]);
+    assert_eq!(numbers(&report), [(WorkKind::TasksRepaired, [1, 0, 0, 1])]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use mesh::{
     permissions::{Permission, required, required_to_observe},
     settings::Mode,
 };
-use observe::{DeployedStack, Invoked, Resources};
+use observe::{DeployedStack, Invoked, StackResources};
 use report::{CheckReport, ErrorLabel, Problem};
 use serde::Deserialize;
 
@@ -29,7 +29,7 @@ const KEEP_OPERATOR: &str =
 
 pub(super) struct Subject<'a> {
     pub(super) stack: &'a DeployedStack,
-    pub(super) resources: &'a Resources,
+    pub(super) resources: &'a StackResources,
     /// The start of the ARNs of clusters.
     pub(super) clusters: &'a str,
     pub(super) commands: &'a Commands,

@@ -15,7 +15,7 @@ use audit_read::{
 };
 use document::Position;
 use jiff::Timestamp;
-use mesh::{arn::TaskDefinitionArn, consul_ecs::names::DATAPLANE, definition::MeshService, task::DescribedTask};
+use mesh::{arn::TaskDefinitionArn, consul_ecs::names::DATAPLANE, identity::MeshService, task::DescribedTask};
 use observe::{InspectedCluster, Inspection, ServiceState};
 use serde::Serialize;
 
@@ -76,7 +76,7 @@ pub(super) type Key = (Option<String>, TaskDefinitionArn);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Generation {
+pub enum MeshGeneration {
     /// By a Consul client agent in each task (consul-ecs up to 0.6).
     ClientAgent,
     /// By consul-dataplane (consul-ecs 0.7 and newer).
@@ -89,7 +89,7 @@ pub enum Generation {
     Unknown,
 }
 
-impl Generation {
+impl MeshGeneration {
     fn of(definition: &mesh::definition::TaskDefinition) -> Self {
         if definition.runs_client_agent() {
             Self::ClientAgent
@@ -119,7 +119,7 @@ impl Generation {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Images {
+pub struct ImageTags {
     /// Of consul-ecs.
     pub consul_ecs: Option<String>,
     /// Of consul-dataplane.
@@ -130,7 +130,7 @@ pub struct Images {
     pub envoy: Option<String>,
 }
 
-impl Images {
+impl ImageTags {
     fn of(definition: &mesh::definition::TaskDefinition) -> Self {
         let mut versions = Versions::default();
         versions.add(definition);
@@ -167,9 +167,9 @@ pub struct InventoryRow {
     /// The launch types or capacity providers of its tasks.
     pub runs_on: BTreeSet<String>,
     /// How its tasks are in a mesh.
-    pub generation: Generation,
+    pub generation: MeshGeneration,
     /// The releases that its tasks run.
-    pub images: Images,
+    pub images: ImageTags,
     /// The desired count of the ECS service, if this is its current revision.
     pub desired_tasks: Option<usize>,
     /// The number of tasks that have not stopped; null in a file.
@@ -200,8 +200,8 @@ pub(super) fn empty(
         namespace: service.and_then(|service| service.tenancy.namespace()).map(ToString::to_string),
         revision: definition.short_name(),
         runs_on: BTreeSet::new(),
-        generation: read.map_or(Generation::Unknown, Generation::of),
-        images: read.map(Images::of).unwrap_or_default(),
+        generation: read.map_or(MeshGeneration::Unknown, MeshGeneration::of),
+        images: read.map(ImageTags::of).unwrap_or_default(),
         desired_tasks: None,
         tasks: Some(0),
     }
@@ -274,17 +274,17 @@ fn text(field: &Field<Text>) -> Option<String> {
     field.text().map(str::to_owned)
 }
 
-fn generation(subject: &Subject<'_>, definition: &TaskDefinition) -> Generation {
+fn generation(subject: &Subject<'_>, definition: &TaskDefinition) -> MeshGeneration {
     match (&subject.consul, &subject.app_mesh) {
-        (Some(consul), _) if consul.generation == subject::Generation::Client => Generation::ClientAgent,
-        (Some(_), _) => Generation::Dataplane,
-        (None, Some(_)) => Generation::AppMesh,
-        (None, None) if definition.containers.is_complete => Generation::None,
-        (None, None) => Generation::Unknown,
+        (Some(consul), _) if consul.generation == subject::Generation::Client => MeshGeneration::ClientAgent,
+        (Some(_), _) => MeshGeneration::Dataplane,
+        (None, Some(_)) => MeshGeneration::AppMesh,
+        (None, None) if definition.containers.is_complete => MeshGeneration::None,
+        (None, None) => MeshGeneration::Unknown,
     }
 }
 
-fn images(definition: &TaskDefinition, subject: &Subject<'_>) -> Images {
+fn images(definition: &TaskDefinition, subject: &Subject<'_>) -> ImageTags {
     let consul = subject.consul.as_ref();
     let with = |software| {
         let is_it =
@@ -292,7 +292,7 @@ fn images(definition: &TaskDefinition, subject: &Subject<'_>) -> Images {
         definition.containers.items.iter().find(is_it)
     };
     let consul_ecs = consul.and_then(|task| task.consul_ecs_containers().next());
-    Images {
+    ImageTags {
         // Controllers are not in the mesh.
         consul_ecs: consul_ecs.or_else(|| with(Software::ConsulEcs)).map(tag_of),
         consul_dataplane: consul.and_then(|task| task.dataplane).map(tag_of),
@@ -384,6 +384,6 @@ mod files_tests {
             {"name": "controller", "image": "public.ecr.aws/hashicorp/consul-ecs:0.9.4", "command": ["controller"]}]}"#;
         let rows = rows("controller.json", text);
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
-        assert_eq!((row.generation, row.images.consul_ecs.as_deref()), (Generation::None, Some("0.9.4")));
+        assert_eq!((row.generation, row.images.consul_ecs.as_deref()), (MeshGeneration::None, Some("0.9.4")));
     }
 }

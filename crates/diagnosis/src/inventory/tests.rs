@@ -77,8 +77,8 @@ fn deployment_has_a_row_for_each_revision_with_its_tasks_and_releases() {
     assert_eq!(
         said,
         [
-            ("web:3", Some("0.9.0"), Some(1), None, Generation::Dataplane),
-            ("web:4", Some("0.10.0"), Some(2), Some(2), Generation::Dataplane),
+            ("web:3", Some("0.9.0"), Some(1), None, MeshGeneration::Dataplane),
+            ("web:4", Some("0.10.0"), Some(2), Some(2), MeshGeneration::Dataplane),
         ]
     );
     assert_eq!(rows[1].runs_on, BTreeSet::from(["FARGATE".to_owned(), "FARGATE_SPOT".to_owned()]));
@@ -95,7 +95,7 @@ fn what_is_outside_the_mesh_is_listed_with_its_generation() {
     };
     let rows = rows(InspectedCluster { outside, ..empty_cluster([app_mesh, plain]) });
     let said: Vec<_> = rows.iter().map(|row| (row.ecs_service.as_deref(), row.generation, row.tasks)).collect();
-    assert_eq!(said, [(None, Generation::None, Some(1)), (Some("pay"), Generation::AppMesh, Some(0))]);
+    assert_eq!(said, [(None, MeshGeneration::None, Some(1)), (Some("pay"), MeshGeneration::AppMesh, Some(0))]);
     assert_eq!(rows[1].images.envoy.as_deref(), Some("v1.27.2.0-prod"));
 }
 
@@ -107,7 +107,7 @@ fn client_agent_and_a_definition_that_could_not_be_read_are_told_apart() {
     let tasks = [(1, &old), (2, &gone)].map(|(number, it)| member(number, it, None, TaskPhase::Active).task);
     let outside = Outside { tasks: tasks.into(), ..Outside::default() };
     let rows = rows(InspectedCluster { outside, ..empty_cluster([old]) });
-    assert_eq!([rows[0].generation, rows[1].generation], [Generation::Unknown, Generation::ClientAgent]);
+    assert_eq!([rows[0].generation, rows[1].generation], [MeshGeneration::Unknown, MeshGeneration::ClientAgent]);
     let expected = (Some("1.12.2"), Some("v1.22.1"));
     assert_eq!((rows[1].images.consul.as_deref(), rows[1].images.envoy.as_deref()), expected);
 }

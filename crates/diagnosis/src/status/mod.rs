@@ -8,7 +8,7 @@ mod untraceable;
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use mesh::{definition::MeshService, member::MemberTask, task::TaskPhase, tenancy::TenancyName, time::elapsed};
+use mesh::{identity::MeshService, member::MemberTask, task::TaskPhase, tenancy::TenancyName, time::elapsed};
 use observe::{InspectedCluster, Inspection, MemberService};
 use serde::Serialize;
 
@@ -142,14 +142,14 @@ impl<'a> Row<'a> {
         of_tasks.chain(of_services).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    fn last_change(&self) -> Option<Change> {
+    fn last_change(&self) -> Option<LastChange> {
         let deployed = self.ecs_services.iter().filter_map(|it| it.state.deployed_at);
-        let deployed = deployed.map(|at| Change { at, what: ChangeKind::Deployment });
+        let deployed = deployed.map(|at| LastChange { at, what: ChangeKind::Deployment });
         let tasks = || self.tasks.iter().map(|member| &member.task);
         let started = tasks().filter_map(|task| task.end.started_at.or(task.end.created_at));
-        let started = started.map(|at| Change { at, what: ChangeKind::TaskStarted });
+        let started = started.map(|at| LastChange { at, what: ChangeKind::TaskStarted });
         let stopped = tasks().filter_map(|task| task.end.stopped_at);
-        let stopped = stopped.map(|at| Change { at, what: ChangeKind::TaskStopped });
+        let stopped = stopped.map(|at| LastChange { at, what: ChangeKind::TaskStopped });
         deployed.chain(started).chain(stopped).max()
     }
 
@@ -320,7 +320,7 @@ pub enum ChangeKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Change {
+pub struct LastChange {
     /// When it was.
     pub at: Timestamp,
     /// The kind of change.
@@ -378,7 +378,7 @@ pub struct ServiceStatus {
     /// How its tasks get their tokens; several during a migration.
     pub tokens: Vec<TokenSource>,
     /// What was last changed.
-    pub last_change: Option<Change>,
+    pub last_change: Option<LastChange>,
     /// Whether something is wrong.
     pub state: State,
     /// What is wrong, in one sentence, or `healthy`.

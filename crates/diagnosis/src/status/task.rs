@@ -12,7 +12,7 @@ use mesh::{
     arn::TaskId,
     catalog::{CheckStatus, HealthCheck, MAINTENANCE, ServiceInstance},
     consul_ecs::{InstanceKind, Registration, names::DATAPLANE, service_behind},
-    definition::MeshService,
+    identity::MeshService,
     mark::HolderMark,
     member::MemberTask,
     repair::{Catalog, NodeReading, NotRepaired, task_of},

@@ -51,7 +51,7 @@ fn service_with_all_tasks_registered_and_passing_is_healthy() {
     );
     assert_eq!(row.versions.consul_ecs, ["0.9.0".to_owned()].into());
     assert_eq!(row.versions.consul_dataplane, ["1.6.2".to_owned()].into());
-    let started = Change { at: minutes_ago(59), what: ChangeKind::TaskStarted };
+    let started = LastChange { at: minutes_ago(59), what: ChangeKind::TaskStarted };
     assert_eq!(row.last_change, Some(started));
 }
 
@@ -302,9 +302,9 @@ fn failed_task(minutes: i64) -> MemberTask {
 
 #[test]
 fn fewer_tasks_than_desired_are_explained_by_the_last_failure_or_by_ecs() {
-    type Change = fn(&mut InspectedCluster);
+    type LastChange = fn(&mut InspectedCluster);
     let last = ": the last stopped task: Essential container in task exited; app exited with 1";
-    let changes: [(Change, &str); 4] = [
+    let changes: [(LastChange, &str); 4] = [
         (|_| {}, ""),
         (|cluster| cluster.tasks.push(failed_task(2)), last),
         // An older failure is not the cause

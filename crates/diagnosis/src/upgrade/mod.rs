@@ -7,7 +7,7 @@ use audit::versions::{Program, before, bundled_envoy, consul_of, envoy_of, lines
 use mesh::{consul_ecs::Feature, release::Release};
 use serde::Serialize;
 
-use crate::inventory::{Generation, InventoryRow, UNKNOWN, UNTAGGED};
+use crate::inventory::{InventoryRow, MeshGeneration, UNKNOWN, UNTAGGED};
 
 /// What blocks an upgrade of Consul's servers, and what it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -163,19 +163,19 @@ impl Fit {
     pub(super) fn of(row: &InventoryRow, consul: Release) -> Option<Self> {
         let (images, mut fit) = (&row.images, Self::default());
         match row.generation {
-            Generation::Unknown => {
+            MeshGeneration::Unknown => {
                 fit.unknown.push("its containers are unknown, so it may or may not be in the mesh".to_owned());
                 return Some(fit);
             }
-            Generation::AppMesh => return None,
-            Generation::None if images.consul_ecs.is_none() => return None,
-            Generation::ClientAgent | Generation::Dataplane | Generation::None => {}
+            MeshGeneration::AppMesh => return None,
+            MeshGeneration::None if images.consul_ecs.is_none() => return None,
+            MeshGeneration::ClientAgent | MeshGeneration::Dataplane | MeshGeneration::None => {}
         }
         fit.judge(Program::ConsulEcs, images.consul_ecs.as_deref(), consul);
-        if row.generation == Generation::Dataplane {
+        if row.generation == MeshGeneration::Dataplane {
             fit.judge(Program::Dataplane, images.consul_dataplane.as_deref(), consul);
         }
-        if row.generation == Generation::ClientAgent
+        if row.generation == MeshGeneration::ClientAgent
             && let Some(agent) = images.consul.as_deref().and_then(Release::in_tag).map(Release::in_line)
             && agent != consul
         {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use audit::versions::newest_for;
 
 use super::*;
-use crate::inventory::{Generation, Images};
+use crate::inventory::{ImageTags, MeshGeneration};
 
-fn row(name: &str, generation: Generation, consul_ecs: &str, dataplane: Option<&str>) -> InventoryRow {
+fn row(name: &str, generation: MeshGeneration, consul_ecs: &str, dataplane: Option<&str>) -> InventoryRow {
     InventoryRow {
         cluster: Some("arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned()),
         file: None,
@@ -18,10 +18,10 @@ fn row(name: &str, generation: Generation, consul_ecs: &str, dataplane: Option<&
         revision: format!("{name}:1"),
         runs_on: BTreeSet::new(),
         generation,
-        images: Images {
+        images: ImageTags {
             consul_ecs: Some(consul_ecs.to_owned()),
             consul_dataplane: dataplane.map(str::to_owned),
-            ..Images::default()
+            ..ImageTags::default()
         },
         desired_tasks: None,
         tasks: Some(1),
@@ -29,7 +29,7 @@ fn row(name: &str, generation: Generation, consul_ecs: &str, dataplane: Option<&
 }
 
 fn dataplane(name: &str, consul_ecs: &str, dataplane: &str) -> InventoryRow {
-    row(name, Generation::Dataplane, consul_ecs, Some(dataplane))
+    row(name, MeshGeneration::Dataplane, consul_ecs, Some(dataplane))
 }
 
 fn line(text: &str) -> Release {
@@ -67,8 +67,8 @@ fn proxy_older_than_the_oldest_that_the_servers_support_blocks() {
 #[test]
 fn client_agent_of_another_line_blocks() {
     let agent = |consul: &str| {
-        let row = row("bill", Generation::ClientAgent, "0.5.2", None);
-        InventoryRow { images: Images { consul: Some(consul.to_owned()), ..row.images.clone() }, ..row }
+        let row = row("bill", MeshGeneration::ClientAgent, "0.5.2", None);
+        InventoryRow { images: ImageTags { consul: Some(consul.to_owned()), ..row.images.clone() }, ..row }
     };
     let report = report(&[agent("1.13.2"), agent("1.14.1"), agent("latest")], "1.13", "1.14");
     assert_eq!(named(&report.blockers), [("bill:1", "its client agent runs Consul 1.13")]);
@@ -76,9 +76,9 @@ fn client_agent_of_another_line_blocks() {
 
 #[test]
 fn controllers_count_and_other_tasks_outside_of_the_mesh_do_not() {
-    let controller = row("controller", Generation::None, "0.8.1", None);
-    let outside = |generation| InventoryRow { images: Images::default(), ..row("pay", generation, "", None) };
-    let rows = [controller, outside(Generation::AppMesh), outside(Generation::None)];
+    let controller = row("controller", MeshGeneration::None, "0.8.1", None);
+    let outside = |generation| InventoryRow { images: ImageTags::default(), ..row("pay", generation, "", None) };
+    let rows = [controller, outside(MeshGeneration::AppMesh), outside(MeshGeneration::None)];
     let report = report(&rows, "1.22", "2.0");
     assert_eq!((report.revisions, report.unknown.len()), (1, 0));
     assert_eq!(named(&report.blockers), [("controller:1", "consul-ecs 0.8.1 supports only Consul 1.18, 1.19")]);
@@ -98,7 +98,7 @@ fn release_that_is_not_known_may_block() {
         assert_eq!(blocked.blockers[0].reasons[1], reason, "its consul-dataplane blocks");
         assert!(blocked.unknown.is_empty(), "{blocked:?}");
     }
-    let unread = InventoryRow { images: Images::default(), ..row("web", Generation::Unknown, "", None) };
+    let unread = InventoryRow { images: ImageTags::default(), ..row("web", MeshGeneration::Unknown, "", None) };
     let reason = "its containers are unknown, so it may or may not be in the mesh";
     assert_eq!(named(&report(&[unread], "1.22", "2.0").unknown), [("web:1", reason)]);
 }

@@ -105,7 +105,8 @@ impl<'a> TaskEvidence<'a> {
 
     /// The last line about the task, if it says that something has failed since `since`.
     pub(crate) fn failure(&self, since: Timestamp) -> Option<&'a LogLine> {
-        self.lines().last().filter(|line| line.has(&LogOutcome::Failed) && line.at >= since)
+        let last = self.lines().filter(|line| !line.has(&LogOutcome::Refused)).last();
+        last.filter(|line| line.has(&LogOutcome::Failed) && line.at >= since)
     }
 
     /// The start of the time in which a failure or a guard still explains what is wrong now.

@@ -20,7 +20,7 @@ use observe::Inspection;
 use self::{evidence::TaskEvidence, report::Conclusion};
 pub use self::{
     evidence::{AuditError, Background},
-    report::{Cause, Condition, Event, Subject, Who, WhyReport},
+    report::{Condition, PastEvent, Who, WhyCause, WhyReport, WhySubject},
     service::{Found, Within, find_service, why_service},
 };
 
@@ -33,7 +33,7 @@ pub fn why_task(id: &TaskId, observed: &Inspection, background: &Background, now
     WhyReport {
         read_at: now,
         since: background.since,
-        subject: Subject {
+        subject: WhySubject {
             task: Some(id.to_string()),
             service: evidence.member.map(|member| member.identity.service.name.to_string()).or_else(in_log),
             cluster: evidence.cluster.map(|cluster| cluster.arn.to_string()).or_else(|| evidence.cluster_in_log()),

@@ -33,7 +33,7 @@ impl Who {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Event {
+pub struct PastEvent {
     /// When it was.
     pub at: Timestamp,
     /// The actor, or the source of the statement.
@@ -67,30 +67,30 @@ pub enum Condition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Conclusion {
     pub(crate) condition: Condition,
-    pub(crate) cause: Cause,
+    pub(crate) cause: WhyCause,
     /// One sentence.
     pub(crate) sentence: String,
 }
 
 impl Conclusion {
-    pub(super) fn faulty(cause: Cause, sentence: impl Into<String>) -> Self {
+    pub(super) fn faulty(cause: WhyCause, sentence: impl Into<String>) -> Self {
         Self { condition: Condition::Faulty, cause, sentence: sentence.into() }
     }
 
-    pub(super) fn ended(cause: Cause, sentence: impl Into<String>) -> Self {
+    pub(super) fn ended(cause: WhyCause, sentence: impl Into<String>) -> Self {
         Self { condition: Condition::Ended, cause, sentence: sentence.into() }
     }
 
-    pub(super) fn starting(cause: Cause, sentence: impl Into<String>) -> Self {
+    pub(super) fn starting(cause: WhyCause, sentence: impl Into<String>) -> Self {
         Self { condition: Condition::Starting, cause, sentence: sentence.into() }
     }
 
-    pub(super) fn unknown(cause: Cause, sentence: impl Into<String>) -> Self {
+    pub(super) fn unknown(cause: WhyCause, sentence: impl Into<String>) -> Self {
         Self { condition: Condition::Unknown, cause, sentence: sentence.into() }
     }
 
     pub(super) fn healthy() -> Self {
-        Self { condition: Condition::Healthy, cause: Cause::Healthy, sentence: "healthy".to_owned() }
+        Self { condition: Condition::Healthy, cause: WhyCause::Healthy, sentence: "healthy".to_owned() }
     }
 }
 
@@ -98,7 +98,7 @@ impl Conclusion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Subject {
+pub struct WhySubject {
     /// The ID of the task; null if the question is about a service.
     pub task: Option<String>,
     /// The service in Consul, if it is known.
@@ -117,13 +117,13 @@ pub struct WhyReport {
     /// Since when the log was read.
     pub since: Timestamp,
     /// What it is about.
-    pub subject: Subject,
+    pub subject: WhySubject,
     /// What happened, oldest first, and at the end the current state.
-    pub timeline: Vec<Event>,
+    pub timeline: Vec<PastEvent>,
     /// Whether something is wrong.
     pub condition: Condition,
     /// The cause.
-    pub cause: Cause,
+    pub cause: WhyCause,
     /// What is wrong and what to do, in one sentence.
     pub conclusion: String,
     /// What could not be read, and why.
@@ -134,7 +134,7 @@ pub struct WhyReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Cause {
+pub enum WhyCause {
     /// Nothing is wrong.
     Healthy,
     /// The task or the service is not in the mesh.

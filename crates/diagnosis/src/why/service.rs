@@ -9,7 +9,7 @@ use report::{LogLine, LogOutcome};
 
 use super::{
     evidence::{Background, TaskEvidence, moment},
-    report::{Cause, Conclusion, Condition, Subject, Who, WhyReport},
+    report::{Conclusion, Condition, Who, WhyCause, WhyReport, WhySubject},
     rules,
     timeline::{Timeline, describe, stopped, task_in_ecs},
 };
@@ -91,7 +91,7 @@ pub fn why_service(
     WhyReport {
         read_at: now,
         since: background.since,
-        subject: Subject {
+        subject: WhySubject {
             task: None,
             service: Some(service.to_owned()),
             cluster: cluster.map(|cluster| cluster.arn.to_string()),
@@ -195,17 +195,18 @@ impl<'a> ServiceEvidence<'a> {
             // What status does not know: the tokens of its tasks.
             State::Healthy => self.faulty_task(row).unwrap_or_else(Conclusion::healthy),
             State::ScaledToZero => Conclusion::ended(
-                Cause::ScaledToZero,
+                WhyCause::ScaledToZero,
                 "It is scaled to zero: the desired count of its ECS service is 0",
             ),
-            State::Stopping => {
-                Conclusion::ended(Cause::Stopping, "Its tasks are stopping, and ECS starts no others. No action needed")
-            }
+            State::Stopping => Conclusion::ended(
+                WhyCause::Stopping,
+                "Its tasks are stopping, and ECS starts no others. No action needed",
+            ),
             State::Starting => self.starting(row),
             State::Unknown => self.faulty_task(row).unwrap_or_else(|| {
                 let sentence = "ECS reports nothing wrong with it, but Consul could not be read. Ask again when \
                                 Consul answers";
-                Conclusion::unknown(Cause::ConsulNotRead, sentence)
+                Conclusion::unknown(WhyCause::ConsulNotRead, sentence)
             }),
             State::Faulty => self.fault(row),
         }
@@ -219,8 +220,9 @@ impl<'a> ServiceEvidence<'a> {
         } else {
             self.faulty_task(row).or_else(stopped)
         };
-        of_tasks
-            .unwrap_or_else(|| Conclusion::faulty(Cause::NotAsItShouldBe, format!("{}. Fix this problem", row.verdict)))
+        of_tasks.unwrap_or_else(|| {
+            Conclusion::faulty(WhyCause::NotAsItShouldBe, format!("{}. Fix this problem", row.verdict))
+        })
     }
 
     fn conclusion_of(&self, id: &TaskId) -> Conclusion {
@@ -249,7 +251,9 @@ impl<'a> ServiceEvidence<'a> {
                 let sentence = format!("It is starting again; the last failed task is {id}: {}", conclusion.sentence);
                 Conclusion { sentence, ..conclusion }
             }
-            None => Conclusion::starting(Cause::Starting, format!("It is {}. Ask again in a few minutes", row.verdict)),
+            None => {
+                Conclusion::starting(WhyCause::Starting, format!("It is {}. Ask again in a few minutes", row.verdict))
+            }
         }
     }
 
@@ -269,7 +273,7 @@ impl<'a> ServiceEvidence<'a> {
         match services.find_map(|service| service.state.trouble.as_ref()) {
             Some(trouble) => {
                 let sentence = format!("{too_few} because ECS {trouble}. Fix this problem");
-                Some(Conclusion::faulty(Cause::NotPlaced, sentence))
+                Some(Conclusion::faulty(WhyCause::NotPlaced, sentence))
             }
             // An older one, after which ECS may have given up.
             None => self.last_failed(|_| true).map(of_failure),
@@ -302,10 +306,10 @@ impl<'a> ServiceEvidence<'a> {
                      and reads no token of the controller. Add the tag to the definition and deploy it again",
                     definition.arn.short_name()
                 );
-                Conclusion::faulty(Cause::NotInTheMesh, sentence)
+                Conclusion::faulty(WhyCause::NotInTheMesh, sentence)
             }
             None => Conclusion::unknown(
-                Cause::DefinitionNotRead,
+                WhyCause::DefinitionNotRead,
                 format!(
                     "{place}. Its task definition could not be read, so it may or may not be in the mesh. Fix the \
                      error and ask again"
@@ -323,18 +327,18 @@ impl<'a> ServiceEvidence<'a> {
                 "Service {name:?} was not found, but not everything could be read ({searched}). Fix the errors and \
                  ask again"
             );
-            return Conclusion::unknown(Cause::UnknownService, sentence);
+            return Conclusion::unknown(WhyCause::UnknownService, sentence);
         }
         let Some(last) = self.lines().last() else {
             let sentence =
                 format!("No service {name:?} found ({searched}). Check the name, the region and the cluster");
-            return Conclusion::unknown(Cause::UnknownService, sentence);
+            return Conclusion::unknown(WhyCause::UnknownService, sentence);
         };
         let sentence = format!(
             "It is gone: neither ECS nor Consul knows it ({searched}). The controller last acted on it at {}. No \
              action needed if you removed it",
             moment(last.at)
         );
-        Conclusion::ended(Cause::Gone, sentence)
+        Conclusion::ended(WhyCause::Gone, sentence)
     }
 }

@@ -10,24 +10,24 @@ use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
 use super::{
     evidence::TaskEvidence,
-    report::{Event, Who},
+    report::{PastEvent, Who},
 };
 use crate::inventory::Versions;
 
 /// Events, which are sorted when they are taken.
 #[derive(Debug, Default)]
-pub(super) struct Timeline(Vec<Event>);
+pub(super) struct Timeline(Vec<PastEvent>);
 
 impl Timeline {
     /// Adds an event, if it is known when it was.
     pub(super) fn add(&mut self, at: Option<Timestamp>, who: Who, what: impl Into<String>) {
-        self.0.extend(at.map(|at| Event { at, who, what: what.into(), times: 1, last_at: at }));
+        self.0.extend(at.map(|at| PastEvent { at, who, what: what.into(), times: 1, last_at: at }));
     }
 
     /// The events, oldest first. What the same one said several times is one event.
-    pub(super) fn events(mut self) -> Vec<Event> {
+    pub(super) fn events(mut self) -> Vec<PastEvent> {
         self.0.sort_by_key(|event| (event.at, event.who));
-        let mut events: Vec<Event> = Vec::new();
+        let mut events: Vec<PastEvent> = Vec::new();
         for event in self.0 {
             let same = events.iter_mut().find(|it| (it.who, &it.what) == (event.who, &event.what));
             match same {
@@ -42,7 +42,7 @@ impl Timeline {
     }
 }
 
-pub(super) fn of_task(evidence: &TaskEvidence<'_>) -> Vec<Event> {
+pub(super) fn of_task(evidence: &TaskEvidence<'_>) -> Vec<PastEvent> {
     let mut timeline = Timeline::default();
     match evidence.member {
         Some(member) => {
@@ -162,6 +162,10 @@ pub(super) fn describe(line: &LogLine) -> Option<String> {
         Some(O::Failed) => return Some(failed(line)),
         Some(O::GuardTripped) => {
             return Some(format!("the guard held back deletions or corrections: {}", reason(line)));
+        }
+        Some(O::Refused) => {
+            let what = line.action.as_ref().map_or("an unnamed action", LogAction::as_str);
+            format!("not permitted: {what}: {}", reason(line))
         }
         Some(O::Observed) => format!("not done (Mode=observe): {}", done(line)),
         Some(O::Done | O::Seen) | None => done(line),

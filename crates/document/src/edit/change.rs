@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::place::{Route, Step};
+use crate::place::{PathStep, Route};
 
 /// A change at one place of a file.
 #[derive(Debug, Clone)]
@@ -24,33 +24,33 @@ pub enum Change {
 }
 
 /// The value at the end of `steps`.
-pub(super) fn at<'v>(value: &'v Json, steps: &[Step]) -> Option<&'v Json> {
+pub(super) fn at<'v>(value: &'v Json, steps: &[PathStep]) -> Option<&'v Json> {
     steps.iter().try_fold(value, |value, step| match step {
-        Step::Key(key) => value.get(key),
-        Step::Index(index) => value.get(index),
-        Step::Embedded | Step::Document(_) => None,
+        PathStep::Key(key) => value.get(key),
+        PathStep::Index(index) => value.get(index),
+        PathStep::Embedded | PathStep::Document(_) => None,
     })
 }
 
-fn at_mut<'v>(value: &'v mut Json, steps: &[Step]) -> Option<&'v mut Json> {
+fn at_mut<'v>(value: &'v mut Json, steps: &[PathStep]) -> Option<&'v mut Json> {
     steps.iter().try_fold(value, |value, step| match step {
-        Step::Key(key) => value.get_mut(key),
-        Step::Index(index) => value.get_mut(index),
-        Step::Embedded | Step::Document(_) => None,
+        PathStep::Key(key) => value.get_mut(key),
+        PathStep::Index(index) => value.get_mut(index),
+        PathStep::Embedded | PathStep::Document(_) => None,
     })
 }
 
 /// Changes the value at the end of `steps`. `None` if there is no such value.
-pub(super) fn make(value: &mut Json, steps: &[Step], change: &Change) -> Option<()> {
+pub(super) fn make(value: &mut Json, steps: &[PathStep], change: &Change) -> Option<()> {
     match (change, steps.split_last()) {
         (Change::Append(item), _) => at_mut(value, steps)?.as_array_mut()?.push(item.clone()),
-        (Change::Set(new), Some((Step::Key(key), owner))) => {
+        (Change::Set(new), Some((PathStep::Key(key), owner))) => {
             at_mut(value, owner)?.as_object_mut()?.insert(key.clone(), new.clone());
         }
         (Change::Set(new), _) => *at_mut(value, steps)? = new.clone(),
         (Change::Remove, Some((last, owner))) => match (at_mut(value, owner)?, last) {
-            (Json::Object(entries), Step::Key(key)) => drop(entries.remove(key)?),
-            (Json::Array(items), Step::Index(index)) if *index < items.len() => drop(items.remove(*index)),
+            (Json::Object(entries), PathStep::Key(key)) => drop(entries.remove(key)?),
+            (Json::Array(items), PathStep::Index(index)) if *index < items.len() => drop(items.remove(*index)),
             _ => return None,
         },
         (Change::Remove, None) => return None,
@@ -59,7 +59,7 @@ pub(super) fn make(value: &mut Json, steps: &[Step], change: &Change) -> Option<
 }
 
 /// Changes with the same result as `change` that write only the differences.
-pub(super) fn in_items(root: &Json, steps: &[Step], change: &Change) -> Vec<(Vec<Step>, Change)> {
+pub(super) fn in_items(root: &Json, steps: &[PathStep], change: &Change) -> Vec<(Vec<PathStep>, Change)> {
     let mut out = Vec::new();
     match (change, at(root, steps)) {
         (Change::Set(new), Some(old)) => write_over(old, steps, new, &mut out),
@@ -68,19 +68,19 @@ pub(super) fn in_items(root: &Json, steps: &[Step], change: &Change) -> Vec<(Vec
     out
 }
 
-fn write_over(old: &Json, steps: &[Step], new: &Json, out: &mut Vec<(Vec<Step>, Change)>) {
-    let then = |step: Step| [steps, &[step]].concat();
+fn write_over(old: &Json, steps: &[PathStep], new: &Json, out: &mut Vec<(Vec<PathStep>, Change)>) {
+    let then = |step: PathStep| [steps, &[step]].concat();
     match (old, new) {
         _ if old == new => {}
         (Json::Array(old), Json::Array(new)) if !old.is_empty() && old.len() <= new.len() => {
             for (index, (old, new)) in old.iter().zip(new).enumerate() {
-                write_over(old, &then(Step::Index(index)), new, out);
+                write_over(old, &then(PathStep::Index(index)), new, out);
             }
             out.extend(new.iter().skip(old.len()).map(|new| (steps.to_vec(), Change::Append(new.clone()))));
         }
         (Json::Object(old), Json::Object(new)) if old.keys().all(|key| new.contains_key(key)) => {
             for (key, new) in new {
-                let step = then(Step::Key(key.clone()));
+                let step = then(PathStep::Key(key.clone()));
                 match old.get(key) {
                     Some(old) => write_over(old, &step, new, out),
                     None => out.push((step, Change::Set(new.clone()))),

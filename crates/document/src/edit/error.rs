@@ -1,6 +1,6 @@
 //! An edit that cannot be made.
 
-use crate::{error::ParseError, place::Step};
+use crate::{error::ParseError, place::PathStep};
 
 /// An edit that cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,23 +20,23 @@ pub enum EditError {
 }
 
 impl EditError {
-    pub(super) fn no_such_place(steps: &[Step]) -> Self {
+    pub(super) fn no_such_place(steps: &[PathStep]) -> Self {
         Self::NoSuchPlace(shown(steps))
     }
 
-    pub(super) fn comments_lost(steps: &[Step]) -> Self {
+    pub(super) fn comments_lost(steps: &[PathStep]) -> Self {
         Self::Notation(format!("the comments in {} would be lost", shown(steps)))
     }
 }
 
 /// The steps as a path: `containerDefinitions[0].name`.
-fn shown(steps: &[Step]) -> String {
+fn shown(steps: &[PathStep]) -> String {
     let parts = steps.iter().enumerate().map(|(index, step)| match step {
-        Step::Key(key) if index == 0 => key.clone(),
-        Step::Key(key) => format!(".{key}"),
-        Step::Index(index) => format!("[{index}]"),
-        Step::Embedded => " → ".to_owned(),
-        Step::Document(index) => format!("document {}: ", index + 1),
+        PathStep::Key(key) if index == 0 => key.clone(),
+        PathStep::Key(key) => format!(".{key}"),
+        PathStep::Index(index) => format!("[{index}]"),
+        PathStep::Embedded => " → ".to_owned(),
+        PathStep::Document(index) => format!("document {}: ", index + 1),
     });
     let path: String = parts.collect();
     if path.is_empty() { "value".to_owned() } else { path }

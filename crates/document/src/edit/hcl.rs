@@ -15,7 +15,7 @@ use super::{
     text::in_parts,
     tree::outermost,
 };
-use crate::{comments::Comments, hcl::parse, place::Step, source::SourceFile, span::Span};
+use crate::{comments::Comments, hcl::parse, place::PathStep, source::SourceFile, span::Span};
 
 /// Makes edits in a text, in which `nested` are blocks instead of arguments. Each block on the first level is edited on its
 /// own: the others keep every byte.
@@ -33,9 +33,9 @@ pub(super) fn edit(text: &str, nested: &[&str], edits: &[Edit]) -> Result<String
 }
 
 /// The steps to a block: its type and labels.
-fn place_of(block: &Block) -> Vec<Step> {
+fn place_of(block: &Block) -> Vec<PathStep> {
     let names = block.labels.iter().map(BlockLabel::as_str);
-    std::iter::once(block.ident.as_str()).chain(names).map(|name| Step::Key(name.to_owned())).collect()
+    std::iter::once(block.ident.as_str()).chain(names).map(|name| PathStep::Key(name.to_owned())).collect()
 }
 
 fn edit_block(text: &str, nested: &[&str], edits: &[Edit]) -> Result<String, EditError> {
@@ -45,7 +45,7 @@ fn edit_block(text: &str, nested: &[&str], edits: &[Edit]) -> Result<String, Edi
     }
     for edit in edits {
         let body = &mut file.get_mut(0).and_then(Structure::as_block_mut).ok_or(EditError::NotMinimal)?.body;
-        let host = |steps: &[Step]| in_body(body, steps)?.as_str().map(str::to_owned);
+        let host = |steps: &[PathStep]| in_body(body, steps)?.as_str().map(str::to_owned);
         let (steps, change) = outermost(edit, host)?;
         edit_body(body, nested, &steps, &change)?;
     }
@@ -53,34 +53,36 @@ fn edit_block(text: &str, nested: &[&str], edits: &[Edit]) -> Result<String, Edi
     if parse(&edited).is_ok_and(|found| found == file) { Ok(edited) } else { Err(EditError::NotMinimal) }
 }
 
-fn edit_body(body: &mut Body, nested: &[&str], steps: &[Step], change: &Change) -> Result<(), EditError> {
+fn edit_body(body: &mut Body, nested: &[&str], steps: &[PathStep], change: &Change) -> Result<(), EditError> {
     let missing = || EditError::no_such_place(steps);
     if let (Some(value), Change::Set(new)) = (in_body(body, steps), change) {
         return set(value, new, steps);
     }
     match (steps, change) {
-        ([Step::Key(kind)], Change::Set(Json::Array(items))) if nested.contains(&kind.as_str()) && items.len() == 1 => {
+        ([PathStep::Key(kind)], Change::Set(Json::Array(items)))
+            if nested.contains(&kind.as_str()) && items.len() == 1 =>
+        {
             items.iter().try_for_each(|item| add_block(body, kind, item))
         }
-        ([Step::Key(kind)], Change::Append(item)) if nested.contains(&kind.as_str()) => add_block(body, kind, item),
-        ([Step::Key(name)], Change::Set(value)) if !body.has_blocks(name) => add_argument(body, name, value),
-        ([Step::Key(name)], Change::Remove) => {
+        ([PathStep::Key(kind)], Change::Append(item)) if nested.contains(&kind.as_str()) => add_block(body, kind, item),
+        ([PathStep::Key(name)], Change::Set(value)) if !body.has_blocks(name) => add_argument(body, name, value),
+        ([PathStep::Key(name)], Change::Remove) => {
             let removed = body.remove_attribute(name).ok_or_else(missing)?;
             refuse_comments(has_comment(removed.value.clone()) || is_commented(removed.decor()), steps)
         }
         (_, Change::Append(value)) => {
             in_body(body, steps).and_then(Expression::as_array_mut).map(|list| append(list, value)).ok_or_else(missing)
         }
-        ([before @ .., Step::Key(key)], Change::Set(value)) => {
+        ([before @ .., PathStep::Key(key)], Change::Set(value)) => {
             let object = in_body(body, before).and_then(Expression::as_object_mut);
             object.map(|object| insert(object, key, value)).ok_or_else(missing)
         }
-        ([before @ .., Step::Key(key)], Change::Remove) => {
+        ([before @ .., PathStep::Key(key)], Change::Remove) => {
             let object = in_body(body, before).and_then(Expression::as_object_mut).ok_or_else(missing)?;
             let has_comments = remove_entry(object, key).ok_or_else(missing)?;
             refuse_comments(has_comments, steps)
         }
-        ([before @ .., Step::Index(index)], Change::Remove) => {
+        ([before @ .., PathStep::Index(index)], Change::Remove) => {
             let list = in_body(body, before).and_then(Expression::as_array_mut).ok_or_else(missing)?;
             let has_comments = remove_item(list, *index).ok_or_else(missing)?;
             refuse_comments(has_comments, steps)
@@ -90,13 +92,13 @@ fn edit_body(body: &mut Body, nested: &[&str], steps: &[Step], change: &Change) 
 }
 
 /// The value at the end of `steps`.
-fn in_body<'b>(body: &'b mut Body, steps: &[Step]) -> Option<&'b mut Expression> {
-    let (Step::Key(name), steps) = steps.split_first()? else { return None };
+fn in_body<'b>(body: &'b mut Body, steps: &[PathStep]) -> Option<&'b mut Expression> {
+    let (PathStep::Key(name), steps) = steps.split_first()? else { return None };
     let index = body.iter().position(|one| one.as_attribute().is_some_and(|argument| argument.has_key(name)))?;
     let argument = body.get_mut(index)?.as_attribute_mut()?;
     steps.iter().try_fold(literal(&mut argument.value)?, |value, step| match (value, step) {
-        (Expression::Array(list), Step::Index(index)) => literal(list.get_mut(*index)?),
-        (Expression::Object(object), Step::Key(key)) => {
+        (Expression::Array(list), PathStep::Index(index)) => literal(list.get_mut(*index)?),
+        (Expression::Object(object), PathStep::Key(key)) => {
             let entry = object.iter_mut().find(|(name, _)| name_of(name.get()) == Some(key));
             literal(entry?.1.expr_mut())
         }
@@ -124,7 +126,7 @@ fn name_of(key: &ObjectKey) -> Option<&str> {
     }
 }
 
-fn set(value: &mut Expression, new: &Json, steps: &[Step]) -> Result<(), EditError> {
+fn set(value: &mut Expression, new: &Json, steps: &[PathStep]) -> Result<(), EditError> {
     refuse_comments(has_comment(value.clone()), steps)?;
     *value = expression(new).decorated(value.decor().clone());
     Ok(())
@@ -303,7 +305,7 @@ fn indentation(decor: &Decor) -> &str {
     text_of(decor.prefix()).rsplit('\n').next().unwrap_or_default()
 }
 
-fn refuse_comments(has_comments: bool, steps: &[Step]) -> Result<(), EditError> {
+fn refuse_comments(has_comments: bool, steps: &[PathStep]) -> Result<(), EditError> {
     if has_comments { Err(EditError::comments_lost(steps)) } else { Ok(()) }
 }
 
@@ -322,8 +324,8 @@ mod tests {
     fn edited(path: &[&str], change: &Change) -> Result<String, EditError> {
         let start = ["resource", "aws_ecs_task_definition", "web"];
         let steps = start.iter().chain(path).map(|step| match step.parse() {
-            Ok(index) => Step::Index(index),
-            Err(_) => Step::Key((*step).to_owned()),
+            Ok(index) => PathStep::Index(index),
+            Err(_) => PathStep::Key((*step).to_owned()),
         });
         edit(TEXT, &[], &[Edit { route: steps.collect(), change: change.clone() }])
     }
@@ -368,7 +370,7 @@ mod tests {
 
     /// Edits that set the value at each path to 0.
     fn edits(paths: &[&str]) -> Vec<Edit> {
-        let steps = |path: &str| path.split('.').map(|key| Step::Key(key.to_owned())).collect();
+        let steps = |path: &str| path.split('.').map(|key| PathStep::Key(key.to_owned())).collect();
         paths.iter().map(|path| Edit { route: steps(path), change: Change::Set(json!(0)) }).collect()
     }
 

@@ -11,12 +11,12 @@ use super::{
 use crate::{
     json::JSON_WITH_COMMENTS,
     node::{Entry, Node},
-    place::Step,
+    place::PathStep,
     span::Span,
 };
 
 /// Makes changes in a JSON text, in its concrete syntax tree.
-pub(super) fn edit(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
+pub(super) fn edit(text: &str, changes: &[(Vec<PathStep>, Change)]) -> Result<String, EditError> {
     let root = CstRootNode::parse(text, &JSON_WITH_COMMENTS).map_err(|e| EditError::Notation(e.to_string()))?;
     for (steps, change) in changes {
         make(&root, steps, change).ok_or_else(|| EditError::no_such_place(steps))?;
@@ -24,7 +24,7 @@ pub(super) fn edit(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String
     Ok(root.to_string())
 }
 
-fn make(root: &CstRootNode, steps: &[Step], change: &Change) -> Option<()> {
+fn make(root: &CstRootNode, steps: &[PathStep], change: &Change) -> Option<()> {
     let Some((last, before)) = steps.split_last() else {
         return match change {
             Change::Set(value) => {
@@ -37,27 +37,27 @@ fn make(root: &CstRootNode, steps: &[Step], change: &Change) -> Option<()> {
     };
     let parent = before.iter().try_fold(root.value()?, |node, step| child(&node, step))?;
     match (last, change) {
-        (Step::Key(key), Change::Set(value)) => {
+        (PathStep::Key(key), Change::Set(value)) => {
             let object = parent.as_object()?;
             match object.get(key) {
                 Some(property) => property.set_value(input(value)),
                 None => drop(object.append(key, input(value))),
             }
         }
-        (Step::Key(key), Change::Remove) => parent.as_object()?.get(key)?.remove(),
-        (Step::Index(_), Change::Set(value)) => replace(child(&parent, last)?, value)?,
-        (Step::Index(_), Change::Remove) => child(&parent, last)?.remove(),
+        (PathStep::Key(key), Change::Remove) => parent.as_object()?.get(key)?.remove(),
+        (PathStep::Index(_), Change::Set(value)) => replace(child(&parent, last)?, value)?,
+        (PathStep::Index(_), Change::Remove) => child(&parent, last)?.remove(),
         (_, Change::Append(value)) => drop(child(&parent, last)?.as_array()?.append(input(value))),
-        (Step::Embedded | Step::Document(_), _) => return None,
+        (PathStep::Embedded | PathStep::Document(_), _) => return None,
     }
     Some(())
 }
 
-fn child(node: &CstNode, step: &Step) -> Option<CstNode> {
+fn child(node: &CstNode, step: &PathStep) -> Option<CstNode> {
     match step {
-        Step::Key(key) => node.as_object()?.get(key)?.value(),
-        Step::Index(index) => node.as_array()?.elements().into_iter().nth(*index),
-        Step::Embedded | Step::Document(_) => None,
+        PathStep::Key(key) => node.as_object()?.get(key)?.value(),
+        PathStep::Index(index) => node.as_array()?.elements().into_iter().nth(*index),
+        PathStep::Embedded | PathStep::Document(_) => None,
     }
 }
 
@@ -89,19 +89,19 @@ fn input(value: &Json) -> CstInputValue {
 }
 
 /// Makes changes in a JSON text of one line. The result has no line breaks either.
-pub(super) fn edit_line(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
+pub(super) fn edit_line(text: &str, changes: &[(Vec<PathStep>, Change)]) -> Result<String, EditError> {
     changes.iter().try_fold(text.to_owned(), |text, (steps, change)| {
         let (_, node) = read(&text)?;
         make_in_line(&text, &node, steps, change).ok_or_else(|| EditError::no_such_place(steps))
     })
 }
 
-fn make_in_line(text: &str, root: &Node, steps: &[Step], change: &Change) -> Option<String> {
+fn make_in_line(text: &str, root: &Node, steps: &[PathStep], change: &Change) -> Option<String> {
     let blank = if text.contains("\": ") { " " } else { "" };
     match (change, root.at(steps)) {
         (Change::Set(value), Some(node)) => put(text, node.place.span, &value.to_string()).ok(),
         (Change::Set(value), None) => {
-            let (Step::Key(key), before) = steps.split_last()? else { return None };
+            let (PathStep::Key(key), before) = steps.split_last()? else { return None };
             let pair = format!("{}:{blank}{value}", Json::from(key.as_str()));
             let map = root.at(before)?;
             add(text, map, map.entries().last().map(|entry| entry.node.place.span), &pair, blank)
@@ -125,17 +125,17 @@ fn add(text: &str, owner: &Node, last: Option<Span>, part: &str, blank: &str) ->
 }
 
 /// Removes an item or entry with the comma before it; the first one with the comma after it.
-fn remove(text: &str, root: &Node, steps: &[Step]) -> Option<String> {
+fn remove(text: &str, root: &Node, steps: &[PathStep]) -> Option<String> {
     let (last, before) = steps.split_last()?;
     let owner = root.at(before)?;
     let (index, parts) = match last {
-        Step::Key(key) => {
+        PathStep::Key(key) => {
             let whole = |entry: &Entry| Span::new(entry.key_span.start, entry.node.place.span.end);
             let index = owner.entries().iter().position(|entry| entry.key == *key)?;
             (index, owner.entries().iter().map(whole).collect::<Vec<_>>())
         }
-        Step::Index(index) => (*index, owner.items().iter().map(|item| item.place.span).collect()),
-        Step::Embedded | Step::Document(_) => return None,
+        PathStep::Index(index) => (*index, owner.items().iter().map(|item| item.place.span).collect()),
+        PathStep::Embedded | PathStep::Document(_) => return None,
     };
     let own = *parts.get(index)?;
     let span = match (index.checked_sub(1).and_then(|before| parts.get(before)), parts.get(index + 1)) {

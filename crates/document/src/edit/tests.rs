@@ -3,15 +3,15 @@
 use serde_json::json;
 
 use super::*;
-use crate::place::{Route, Step};
+use crate::place::{PathStep, Route};
 
-fn edit(path: &[Step], change: Change) -> Edit {
+fn edit(path: &[PathStep], change: Change) -> Edit {
     let route = path.iter().cloned().collect::<Route>();
     Edit { route, change }
 }
 
-fn key(key: &str) -> Step {
-    Step::Key(key.to_owned())
+fn key(key: &str) -> PathStep {
+    PathStep::Key(key.to_owned())
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn json_keeps_its_formatting_and_comments() {
     let text = "{\n  // who\n  \"family\": \"web\",\n  \"containers\": [\n    { \"name\": \"a\" }\n  ]\n}\n";
     let edits = [
         edit(&[key("networkMode")], Change::Set(json!("awsvpc"))),
-        edit(&[key("containers"), Step::Index(0), key("essential")], Change::Set(json!(false))),
+        edit(&[key("containers"), PathStep::Index(0), key("essential")], Change::Set(json!(false))),
         edit(&[key("containers")], Change::Append(json!({ "name": "b" }))),
     ];
     let edited = apply(text, Language::JsonOrYaml, &edits).unwrap();
@@ -33,12 +33,12 @@ fn json_keeps_its_formatting_and_comments() {
 fn yaml_keeps_its_formatting_and_comments_and_short_forms() {
     let text = "Resources:\n  Task: # the task\n    Properties:\n      Family: !Sub '${Name}'\n      NetworkMode: bridge  # why?\n      ContainerDefinitions:\n        - Name: a\n          Command: [x, y]\n";
     let properties = [key("Resources"), key("Task"), key("Properties")];
-    let at = |rest: &[Step]| [&properties[..], rest].concat();
+    let at = |rest: &[PathStep]| [&properties[..], rest].concat();
     let edits = [
         edit(&at(&[key("NetworkMode")]), Change::Set(json!("awsvpc"))),
         edit(&at(&[key("Volumes")]), Change::Set(json!([{ "Name": "consul_data" }]))),
-        edit(&at(&[key("ContainerDefinitions"), Step::Index(0), key("Essential")]), Change::Set(json!(false))),
-        edit(&at(&[key("ContainerDefinitions"), Step::Index(0), key("Command")]), Change::Append(json!("z"))),
+        edit(&at(&[key("ContainerDefinitions"), PathStep::Index(0), key("Essential")]), Change::Set(json!(false))),
+        edit(&at(&[key("ContainerDefinitions"), PathStep::Index(0), key("Command")]), Change::Append(json!("z"))),
         edit(&at(&[key("ContainerDefinitions")]), Change::Append(json!({ "Name": "b", "DependsOn": [] }))),
     ];
     let edited = apply(text, Language::JsonOrYaml, &edits).unwrap();
@@ -54,22 +54,25 @@ fn a_list_without_indentation_is_replaced() {
     let edited = apply(text, Language::JsonOrYaml, &[edit(&[key("a"), key("b")], Change::Set(json!(["z"])))]).unwrap();
     assert_eq!(edited, "a:\n  b: [\"z\"]\n  c: 1\n");
     let removed =
-        apply("a:\n- x: 1\nb: 2\n", Language::JsonOrYaml, &[edit(&[key("a"), Step::Index(0)], Change::Remove)]);
+        apply("a:\n- x: 1\nb: 2\n", Language::JsonOrYaml, &[edit(&[key("a"), PathStep::Index(0)], Change::Remove)]);
     assert_eq!(removed.unwrap(), "a: []\nb: 2\n");
     let block = "a:\n- |\n  one\n  two\n- b\n";
-    let edited =
-        apply(block, Language::JsonOrYaml, &[edit(&[key("a"), Step::Index(0)], Change::Set(json!("one\nthree\n")))]);
+    let edited = apply(
+        block,
+        Language::JsonOrYaml,
+        &[edit(&[key("a"), PathStep::Index(0)], Change::Set(json!("one\nthree\n")))],
+    );
     assert_eq!(edited.unwrap(), "a:\n- |\n  one\n  three\n- b\n");
 }
 
 #[test]
 fn embedded_json_is_edited_in_its_string() {
     let text = "{\n  \"value\": \"{ \\\"proxy\\\": {\\\"port\\\": 1} }\"\n}\n";
-    let path = [key("value"), Step::Embedded, key("proxy"), key("port")];
+    let path = [key("value"), PathStep::Embedded, key("proxy"), key("port")];
     let edited = apply(text, Language::JsonOrYaml, &[edit(&path, Change::Set(json!(2)))]).unwrap();
     assert_eq!(edited, text.replace('1', "2"));
     let yaml = "Value: '{\"proxy\": {\"port\": 1}}'\n";
-    let path = [key("Value"), Step::Embedded, key("proxy"), key("port")];
+    let path = [key("Value"), PathStep::Embedded, key("proxy"), key("port")];
     let edited = apply(yaml, Language::JsonOrYaml, &[edit(&path, Change::Set(json!(2)))]).unwrap();
     assert!(edited.contains("\"port\": 2"), "{edited}");
 }
@@ -84,11 +87,11 @@ fn an_edit_that_would_change_more_is_refused() {
     assert!(matches!(apply("{}", Language::JsonOrYaml, &[missing]), Err(EditError::NoSuchPlace(_))));
 }
 
-fn set(text: &str, path: &[Step], value: serde_json::Value) -> Result<String, EditError> {
+fn set(text: &str, path: &[PathStep], value: serde_json::Value) -> Result<String, EditError> {
     apply(text, Language::JsonOrYaml, &[edit(path, Change::Set(value))])
 }
 
-fn append(text: &str, path: &[Step], value: serde_json::Value) -> Result<String, EditError> {
+fn append(text: &str, path: &[PathStep], value: serde_json::Value) -> Result<String, EditError> {
     apply(text, Language::JsonOrYaml, &[edit(path, Change::Append(value))])
 }
 

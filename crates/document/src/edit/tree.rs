@@ -9,7 +9,7 @@ use super::{
     text::{in_parts, in_plain_lines, read},
     yaml,
 };
-use crate::{comments::has_comment, notation::Notation, place::Step, span::Span, yaml::yaml_documents};
+use crate::{comments::has_comment, notation::Notation, place::PathStep, span::Span, yaml::yaml_documents};
 
 /// A way to make edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,10 +40,10 @@ pub(super) fn edit_in(manner: Manner, text: &str, edits: &[Edit]) -> Result<Stri
     let mut of_documents: BTreeMap<Span, Vec<Edit>> = BTreeMap::new();
     for edit in edits {
         let steps = edit.route.steps();
-        let Some((Step::Document(index), rest)) = steps.split_first() else {
+        let Some((PathStep::Document(index), rest)) = steps.split_first() else {
             return edit_document(manner, text, edits);
         };
-        let document = documents.get(*index).ok_or_else(|| EditError::no_such_place(&[Step::Document(*index)]))?;
+        let document = documents.get(*index).ok_or_else(|| EditError::no_such_place(&[PathStep::Document(*index)]))?;
         let edit = Edit { route: rest.iter().cloned().collect(), change: edit.change.clone() };
         of_documents.entry(*document).or_default().push(edit);
     }
@@ -60,7 +60,7 @@ fn edit_plain(manner: Manner, text: &str, edits: &[Edit]) -> Result<String, Edit
     let mut wanted = before.json();
     let mut changes = Vec::new();
     for edit in edits {
-        let host = |steps: &[Step]| change::at(&wanted, steps)?.as_str().map(str::to_owned);
+        let host = |steps: &[PathStep]| change::at(&wanted, steps)?.as_str().map(str::to_owned);
         let (steps, change) = outermost(edit, host)?;
         let parts = match manner {
             Manner::AsAWhole => vec![(steps, change)],
@@ -89,10 +89,10 @@ fn edit_plain(manner: Manner, text: &str, edits: &[Edit]) -> Result<String, Edit
 /// `host` reads.
 pub(super) fn outermost(
     edit: &Edit,
-    host: impl FnOnce(&[Step]) -> Option<String>,
-) -> Result<(Vec<Step>, Change), EditError> {
+    host: impl FnOnce(&[PathStep]) -> Option<String>,
+) -> Result<(Vec<PathStep>, Change), EditError> {
     let steps = edit.route.steps();
-    let Some(at) = steps.iter().position(|step| *step == Step::Embedded) else {
+    let Some(at) = steps.iter().position(|step| *step == PathStep::Embedded) else {
         return Ok((steps, edit.change.clone()));
     };
     let (outer, inner) = (steps.get(..at).unwrap_or_default(), steps.get(at + 1..).unwrap_or_default());

@@ -11,21 +11,21 @@ use super::{
     error::EditError,
     text::{in_parts, put, read},
 };
-use crate::{node::Node, place::Step, span::Span};
+use crate::{node::Node, place::PathStep, span::Span};
 
 /// Replaced by the value in a second step.
 const PLACEHOLDER: &str = "PLACEHOLDER";
 
 /// Makes changes in a YAML text, and verifies each: some notations are wrong for some values, which only the result
 /// shows.
-pub(super) fn edit(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
+pub(super) fn edit(text: &str, changes: &[(Vec<PathStep>, Change)]) -> Result<String, EditError> {
     changes.iter().try_fold(text.to_owned(), |text, (steps, change)| edit_one(&text, steps, change))
 }
 
 /// Makes changes in a YAML text with the tree `node`, resource by resource: to read a large template again for each edit
 /// takes too long.
-pub(super) fn edit_parts(text: &str, node: &Node, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
-    let mut parts: BTreeMap<Span, Vec<(Vec<Step>, Change)>> = BTreeMap::new();
+pub(super) fn edit_parts(text: &str, node: &Node, changes: &[(Vec<PathStep>, Change)]) -> Result<String, EditError> {
+    let mut parts: BTreeMap<Span, Vec<(Vec<PathStep>, Change)>> = BTreeMap::new();
     let mut others = Vec::new();
     for (steps, change) in changes {
         match (part_of(text, node, steps), steps.get(1..)) {
@@ -37,8 +37,8 @@ pub(super) fn edit_parts(text: &str, node: &Node, changes: &[(Vec<Step>, Change)
 }
 
 /// The lines of an entry on the second level (`Resources`, `Task`), if these lines contain nothing else.
-fn part_of(text: &str, root: &Node, steps: &[Step]) -> Option<Span> {
-    let [Step::Key(outer), Step::Key(inner), _, ..] = steps else { return None };
+fn part_of(text: &str, root: &Node, steps: &[PathStep]) -> Option<Span> {
+    let [PathStep::Key(outer), PathStep::Key(inner), _, ..] = steps else { return None };
     let entry = |node: &'_ Node, key: &str| node.entries().iter().position(|entry| entry.key == *key);
     let owner = &root.entries().get(entry(root, outer)?)?.node;
     let entry = owner.entries().get(entry(owner, inner)?)?;
@@ -58,7 +58,7 @@ fn part_of(text: &str, root: &Node, steps: &[Step]) -> Option<Span> {
 
 /// The first attempt keeps YAML's notation. The second one writes the value as JSON, which is valid YAML in any place:
 /// the first one leaves a string like `true` without quotes.
-fn edit_one(text: &str, steps: &[Step], change: &Change) -> Result<String, EditError> {
+fn edit_one(text: &str, steps: &[PathStep], change: &Change) -> Result<String, EditError> {
     let (_, tree) = read(text)?;
     let mut wanted = tree.json();
     change::make(&mut wanted, steps, change).ok_or_else(|| EditError::no_such_place(steps))?;
@@ -75,17 +75,17 @@ fn edit_one(text: &str, steps: &[Step], change: &Change) -> Result<String, EditE
     }
 }
 
-fn edit_in_yaml(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<String, EditError> {
+fn edit_in_yaml(text: &str, tree: &Node, steps: &[PathStep], change: &Change) -> Result<String, EditError> {
     match (change, tree.at(steps), steps.split_last()) {
         (Change::Append(value), Some(list), _) if is_in_brackets(text, list) => append_in_brackets(text, list, value),
         (Change::Append(value), Some(_), _) => patch(text, steps, Op::Append { value: yaml(value)? }),
         (Change::Set(value), Some(node), _) if value.is_array() || value.is_object() => replace(text, node, value),
         (Change::Set(Json::String(new)), Some(node), _) if is_literal(text, node) => rewrite_lines(text, node, new),
         (Change::Set(value), Some(_), _) => patch(text, steps, Op::Replace(yaml(value)?)),
-        (Change::Set(value), None, Some((Step::Key(key), before))) => {
+        (Change::Set(value), None, Some((PathStep::Key(key), before))) => {
             patch(text, before, Op::Add { key: key.clone(), value: yaml(value)? })
         }
-        (Change::Remove, Some(_), Some((Step::Index(_), before))) if is_only_item(tree, before) => {
+        (Change::Remove, Some(_), Some((PathStep::Index(_), before))) if is_only_item(tree, before) => {
             edit_in_yaml(text, tree, before, &Change::Set(Json::Array(Vec::new())))
         }
         (Change::Remove, Some(_), _) => patch(text, steps, Op::Remove),
@@ -94,13 +94,13 @@ fn edit_in_yaml(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Res
 }
 
 /// Writes a placeholder first, and then replaces it with the value.
-fn edit_as_json(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<String, EditError> {
+fn edit_as_json(text: &str, tree: &Node, steps: &[PathStep], change: &Change) -> Result<String, EditError> {
     let placeholder = Json::from(PLACEHOLDER);
     let (change, steps, value) = match (change, tree.at(steps)) {
         (Change::Set(value), Some(node)) => return replace(text, node, value),
         (Change::Set(value), None) => (Change::Set(placeholder), steps.to_vec(), value),
         (Change::Append(value), Some(list)) => {
-            let item = [steps, &[Step::Index(list.items().len())]].concat();
+            let item = [steps, &[PathStep::Index(list.items().len())]].concat();
             (Change::Append(placeholder), item, value)
         }
         _ => return Err(EditError::NotMinimal),
@@ -113,7 +113,7 @@ fn edit_as_json(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Res
     replace(&prepared, place, value)
 }
 
-fn patch(text: &str, steps: &[Step], operation: Op<'_>) -> Result<String, EditError> {
+fn patch(text: &str, steps: &[PathStep], operation: Op<'_>) -> Result<String, EditError> {
     let document = Document::new(text).map_err(notation)?;
     let route = Route::from(steps.iter().filter_map(component).collect::<Vec<_>>());
     let place = document.query_exact(&route).map_err(notation)?;
@@ -135,7 +135,7 @@ fn has_tag_or_comment(value: &str) -> bool {
 }
 
 /// Without its only item, the list would be null instead of empty.
-fn is_only_item(tree: &Node, list: &[Step]) -> bool {
+fn is_only_item(tree: &Node, list: &[PathStep]) -> bool {
     tree.at(list).is_some_and(|list| list.items().len() == 1)
 }
 
@@ -208,11 +208,11 @@ fn replace(text: &str, node: &Node, value: &Json) -> Result<String, EditError> {
     put(text, span, &value.to_string())
 }
 
-fn component(step: &Step) -> Option<Component<'_>> {
+fn component(step: &PathStep) -> Option<Component<'_>> {
     match step {
-        Step::Key(key) => Some(Component::from(key.as_str())),
-        Step::Index(index) => Some(Component::Index(*index)),
-        Step::Embedded | Step::Document(_) => None,
+        PathStep::Key(key) => Some(Component::from(key.as_str())),
+        PathStep::Index(index) => Some(Component::Index(*index)),
+        PathStep::Embedded | PathStep::Document(_) => None,
     }
 }
 

@@ -9,10 +9,9 @@ use serde::{
 
 use super::{
     SERVICE_METHOD,
-    container::Registrar,
     fields::{Gateway, GatewayKind, ROOT, Root, Service, ServiceProxy},
-    release::Feature,
-    schema::{Check, Fault},
+    release::{Feature, Registrar},
+    schema::{ConfigCheck, ConfigFault},
 };
 use crate::{
     admission::LoginConfig,
@@ -30,13 +29,12 @@ pub const REGION_VARIABLE: &str = "AWS_REGION";
 const SHOWN_CHARS: usize = 120;
 const NOT_SHOWN: &str = "(not shown)";
 
-/// The part of the configuration that names the task's service or gateway, and its login. The rest may be invalid.
+/// The part of the configuration that names the task's service or gateway. The rest may be invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EcsConfig {
     service: Option<NamedService>,
     gateway: Option<NamedGateway>,
-    consul_login: Option<NamedLogin>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -50,11 +48,17 @@ struct NamedGateway {
     name: Option<String>,
 }
 
+/// The part of the configuration with the login. The rest may be invalid.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LoginOnly {
+    consul_login: Option<NamedLogin>,
+}
+
 /// A login, and the auth method that it names.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct NamedLogin {
-    #[serde(default)]
-    enabled: bool,
+    enabled: Option<bool>,
     method: Option<String>,
 }
 
@@ -66,10 +70,7 @@ impl NamedLogin {
 }
 
 impl EcsConfig {
-    /// How the task logs in for its token; `None` if it does not.
-    pub fn login(&self) -> Option<&NamedLogin> {
-        self.consul_login.as_ref().filter(|login| login.enabled)
-    }
+    const NONE: Self = Self { service: None, gateway: None };
 
     /// The name of the service or gateway. An empty name is treated as absent.
     pub fn name(&self) -> Option<&str> {
@@ -89,6 +90,7 @@ impl EcsConfig {
 pub struct Configuration {
     text: String,
     named: Result<EcsConfig, InvalidField>,
+    login: Result<Option<NamedLogin>, InvalidField>,
 }
 
 impl Configuration {
@@ -96,21 +98,41 @@ impl Configuration {
         &self.text
     }
 
-    /// The part that names the task's service or gateway, and its login.
+    /// The approximate size in bytes: of the text, and of the names in it, which are copies.
+    pub fn approximate_size(&self) -> usize {
+        let EcsConfig { service, gateway } = self.named.as_ref().map_or(&EcsConfig::NONE, |named| named);
+        let names = [
+            service.as_ref().and_then(|service| service.name.as_ref()),
+            gateway.as_ref().and_then(|gateway| gateway.name.as_ref()),
+            self.login.as_ref().ok().and_then(|login| login.as_ref()?.method.as_ref()),
+        ];
+        self.text.len() + names.into_iter().flatten().map(String::len).sum::<usize>()
+    }
+
+    /// The part that names the task's service or gateway.
     ///
     /// # Errors
     /// It is not JSON, or has a field of another type.
     pub fn named(&self) -> Result<&EcsConfig, &InvalidField> {
         self.named.as_ref()
     }
+
+    /// How the task logs in for its token; `None` if it does not.
+    ///
+    /// # Errors
+    /// It is not JSON, or its login has a field of another type. This takes no name from the task.
+    pub fn login(&self) -> Result<Option<&NamedLogin>, &InvalidField> {
+        Ok(self.login.as_ref()?.as_ref().filter(|login| login.enabled == Some(true)))
+    }
 }
 
 impl<T: Into<String>> From<T> for Configuration {
     fn from(text: T) -> Self {
         let text = text.into();
-        let named = serde_json::from_str(&text)
-            .map_err(|_| InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "the JSON configuration of consul-ecs"));
-        Self { text, named }
+        let invalid = |_| InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "the JSON configuration of consul-ecs");
+        let named = serde_json::from_str(&text).map_err(invalid);
+        let login = serde_json::from_str(&text).map(|LoginOnly { consul_login }| consul_login).map_err(invalid);
+        Self { text, named, login }
     }
 }
 
@@ -213,16 +235,28 @@ impl MeshConfig {
     }
 }
 
-/// About how much memory a JSON value takes, in bytes: a long list of numbers takes many times its text.
+/// The most memory that a configuration may take, in bytes, so that no definition takes the memory of the others: a list of
+/// lists takes more than a hundred times its text. A configuration with 100 upstreams takes about 100 KiB.
+const MAX_SIZE: usize = 256 * 1024;
+
+/// About how much memory the content of a JSON value takes on the heap, in bytes. Lists and maps grow in powers of two, and a
+/// map also has an index.
 fn approximate_size(json: &serde_json::Value) -> usize {
     use serde_json::Value;
-    let content = match json {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(approximate_size).sum(),
-        Value::Object(entries) => entries.iter().map(|(key, value)| key.len() + approximate_size(value)).sum(),
+    const ALLOCATION: usize = 16;
+    const ENTRY: usize = size_of::<(u64, String, Value)>();
+    let room = |len: usize, item: usize| if len == 0 { 0 } else { ALLOCATION + len.next_power_of_two().max(4) * item };
+    match json {
+        Value::String(text) => ALLOCATION + text.len(),
+        Value::Array(items) => {
+            room(items.len(), size_of::<Value>()) + items.iter().map(approximate_size).sum::<usize>()
+        }
+        Value::Object(entries) => {
+            let content = entries.iter().map(|(key, value)| ALLOCATION + key.len() + approximate_size(value));
+            room(entries.len(), ENTRY + ALLOCATION) + content.sum::<usize>()
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-    };
-    size_of::<Value>() + content
+    }
 }
 
 /// A configuration, and about how much memory it takes.
@@ -230,17 +264,20 @@ fn read(json: &str, registrar: Registrar) -> Result<(Root, usize), InvalidField>
     let not_json = |_| InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "one JSON object, with each key once");
     let EachKeyOnce(json) = serde_json::from_str(json).map_err(not_json)?;
     let releases = registrar.generation().releases();
-    let problems = Check::run(&json, &ROOT, Some(releases), releases.since);
+    let problems = ConfigCheck::run(&json, &ROOT, Some(releases), releases.since);
     // Whether consul-ecs accepts a value such as an empty name is its decision; the types of the fields are checked below.
-    let is_a_value = |fault: &Fault| matches!(fault, Fault::WrongValue(_));
+    let is_a_value = |fault: &ConfigFault| matches!(fault, ConfigFault::WrongValue(_));
     if let Some(problem) = problems.iter().find(|it| it.changes_registration && !is_a_value(&it.fault)) {
         let expected = match problem.fault {
-            Fault::OtherRelease { .. } => "only fields and values that the task's release of consul-ecs knows",
+            ConfigFault::OtherRelease { .. } => "only fields and values that the task's release of consul-ecs knows",
             _ => "a known field with a valid value, as in the reference of consul-ecs",
         };
         return Err(invalid(&problem.path, expected));
     }
     let size = approximate_size(&json);
+    if size > MAX_SIZE {
+        return Err(InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "a configuration of at most 256 KiB of memory"));
+    }
     let root = serde_path_to_error::deserialize(json)
         .map_err(|error| invalid(&error.path().to_string(), "a valid value, as in the reference of consul-ecs"))?;
     Ok((root, size))

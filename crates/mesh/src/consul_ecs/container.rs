@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::{
     config::MeshConfig,
-    release::{ControllerKind, Feature, Generation},
-    schema::{Tree, Value},
+    release::{ControllerKind, Feature, Generation, Registrar},
+    schema::{ConfigTree, FieldValue},
 };
 use crate::{
     names::InvalidField,
@@ -105,7 +105,7 @@ pub enum Subcommand<'a> {
 
 /// What decides the role of a container.
 #[derive(Debug, Clone, Default)]
-pub struct Container<'a> {
+pub struct ContainerTraits<'a> {
     pub name: Option<&'a str>,
     /// The image, if enough of its reference is known.
     pub image: Option<Image>,
@@ -117,7 +117,7 @@ pub struct Container<'a> {
     pub configures_controller: bool,
 }
 
-impl<'a> Container<'a> {
+impl<'a> ContainerTraits<'a> {
     pub fn role(&self) -> Role {
         let is_certain = self.is_consul_ecs() || self.has_configuration;
         let named = self.name.and_then(|name| in_table(&NAMED, name));
@@ -168,29 +168,10 @@ impl<'a> Container<'a> {
 }
 
 /// Whether a configuration has a section `controller`, and neither a service nor a gateway.
-pub fn configures_controller<'t>(configuration: impl Tree<'t>) -> bool {
-    let Value::Map(sections) = configuration.value() else { return false };
-    let has = |name: &str| sections.iter().any(|(key, it)| *key == name && !matches!(it.value(), Value::Null));
+pub fn configures_controller<'t>(configuration: impl ConfigTree<'t>) -> bool {
+    let FieldValue::Map(sections) = configuration.value() else { return false };
+    let has = |name: &str| sections.iter().any(|(key, it)| *key == name && !matches!(it.value(), FieldValue::Null));
     has("controller") && !has("service") && !has("gateway")
-}
-
-/// The consul-ecs program that registers a task in Consul's catalog.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Registrar {
-    /// `control-plane`, which runs as long as the task and syncs its health.
-    ControlPlane,
-    /// `mesh-init`, which exits once the task is registered.
-    MeshInit,
-}
-
-impl Registrar {
-    /// The generation whose tasks it registers.
-    pub const fn generation(self) -> Generation {
-        match self {
-            Self::ControlPlane => Generation::ControlPlane,
-            Self::MeshInit => Generation::Dataplane,
-        }
-    }
 }
 
 /// The container that registers a task.
@@ -274,13 +255,13 @@ mod tests {
 
     const OFFICIAL: &str = "public.ecr.aws/hashicorp/consul-ecs:0.9.0";
 
-    fn container<'a>(name: &'a str, image: &str, entry_point: &'a [&str], command: &'a [&str]) -> Container<'a> {
-        Container {
+    fn container<'a>(name: &'a str, image: &str, entry_point: &'a [&str], command: &'a [&str]) -> ContainerTraits<'a> {
+        ContainerTraits {
             name: Some(name),
             image: Some(Image::parse(image)),
             entry_point: entry_point.into(),
             command: command.into(),
-            ..Container::default()
+            ..ContainerTraits::default()
         }
     }
 
@@ -295,7 +276,7 @@ mod tests {
     #[test]
     fn subcommand_decides_and_a_controller_also_needs_the_image_or_the_configuration() {
         let of = |image: &str, has_configuration, entry_point: &[&str], command: &[&str]| {
-            Container { has_configuration, ..container("init", image, entry_point, command) }.role()
+            ContainerTraits { has_configuration, ..container("init", image, entry_point, command) }.role()
         };
         assert_eq!(of(OFFICIAL, false, &[], &["mesh-init"]), Role::MeshInit);
         assert_eq!(of(OFFICIAL, false, &["/bin/consul-ecs", "health-sync"], &[]), Role::HealthSync);
@@ -304,7 +285,8 @@ mod tests {
         assert_eq!(of("mirror/ours:1", true, &[], &["mesh-init"]), Role::MeshInit);
         assert_eq!(of("mirror/ours:1", false, &[], &["mesh-init"]), Role::MeshInit);
         assert_eq!(of("games/controller:1", false, &[], &["controller"]), Role::App);
-        let configured = Container { configures_controller: true, ..container("c", "mirror/ours:1", &[], &["x"]) };
+        let configured =
+            ContainerTraits { configures_controller: true, ..container("c", "mirror/ours:1", &[], &["x"]) };
         assert_eq!(configured.role(), Role::Controller);
     }
 

@@ -17,16 +17,16 @@ mod tests;
 
 pub use self::{
     config::{CONFIG_VARIABLE, Configuration, EcsConfig, MeshConfig, NamedLogin, REGION_VARIABLE},
-    container::{
-        Container, Programs, Registrar, RegistrarContainer, Role, Subcommand, Words, configures_controller, names,
-    },
+    container::{ContainerTraits, Programs, RegistrarContainer, Role, Subcommand, Words, configures_controller, names},
     fields::*,
     registration::{
         InstanceKind, Locality, Proxy, ProxyDestination, Registration, SIDECAR_SUFFIX, ServiceAddress, TASK_ID_META,
         TaskPlace, registrations, service_behind,
     },
-    release::{ControllerKind, FIRST_CONSUL_WITH_LOGINS, Feature, Generation, NEWEST, NEWEST_CONSUL, Releases},
-    schema::{Check, Fault, Problem, Section, Tree, Value},
+    release::{
+        ControllerKind, FIRST_CONSUL_WITH_LOGINS, Feature, Generation, NEWEST, NEWEST_CONSUL, Registrar, Releases,
+    },
+    schema::{ConfigCheck, ConfigFault, ConfigProblem, ConfigTree, FieldValue, Section},
 };
 
 /// Ports that a configuration may leave out, or cannot change.

@@ -194,6 +194,25 @@ features! {
     }
 }
 
+/// The consul-ecs program that registers a task in Consul's catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Registrar {
+    /// `control-plane`, which runs as long as the task and syncs its health.
+    ControlPlane,
+    /// `mesh-init`, which exits once the task is registered.
+    MeshInit,
+}
+
+impl Registrar {
+    /// The generation whose tasks it registers.
+    pub const fn generation(self) -> Generation {
+        match self {
+            Self::ControlPlane => Generation::ControlPlane,
+            Self::MeshInit => Generation::Dataplane,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

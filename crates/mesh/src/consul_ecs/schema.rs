@@ -1,7 +1,7 @@
 //! The types of configuration fields, and the check of a configuration against its declaration.
 //!
 //! [`configuration`] turns one declaration into the struct that the controller reads and the table of fields that
-//! [`Check`] judges. The controller checks JSON; the auditor checks a file, whose values have places and may be unknown.
+//! [`ConfigCheck`] judges. The controller checks JSON; the auditor checks a file, whose values have places and may be unknown.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -170,7 +170,7 @@ pub(super) use {choices, configuration};
 
 /// A value in a configuration.
 #[derive(Debug)]
-pub enum Value<'t, T> {
+pub enum FieldValue<'t, T> {
     /// A value that is known only at deployment.
     Unknown,
     Null,
@@ -183,25 +183,25 @@ pub enum Value<'t, T> {
 }
 
 /// A reference to a configuration that can be checked, or to a value in it.
-pub trait Tree<'t>: Copy {
-    fn value(self) -> Value<'t, Self>;
+pub trait ConfigTree<'t>: Copy {
+    fn value(self) -> FieldValue<'t, Self>;
 }
 
-impl<'t> Tree<'t> for &'t serde_json::Value {
-    fn value(self) -> Value<'t, Self> {
+impl<'t> ConfigTree<'t> for &'t serde_json::Value {
+    fn value(self) -> FieldValue<'t, Self> {
         use serde_json::Value as Json;
         match self {
-            Json::Null => Value::Null,
-            Json::Bool(_) => Value::Flag,
-            Json::Number(number) => Value::Number(number.to_string().into()),
-            Json::String(text) => Value::Text(text),
-            Json::Array(items) => Value::List(items.iter().collect()),
-            Json::Object(fields) => Value::Map(fields.iter().map(|(key, value)| (key.as_str(), value)).collect()),
+            Json::Null => FieldValue::Null,
+            Json::Bool(_) => FieldValue::Flag,
+            Json::Number(number) => FieldValue::Number(number.to_string().into()),
+            Json::String(text) => FieldValue::Text(text),
+            Json::Array(items) => FieldValue::List(items.iter().collect()),
+            Json::Object(fields) => FieldValue::Map(fields.iter().map(|(key, value)| (key.as_str(), value)).collect()),
         }
     }
 }
 
-impl<T> Value<'_, T> {
+impl<T> FieldValue<'_, T> {
     fn kind(&self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -221,20 +221,20 @@ impl<T> Value<'_, T> {
 
 /// A defect of a configuration.
 #[derive(Debug)]
-pub struct Problem<'t, T> {
+pub struct ConfigProblem<'t, T> {
     /// The value; for a field that is unknown or missing, or of other releases, the map.
     pub value: T,
     /// The key in the map, for an unknown field and one of other releases.
     pub key: Option<&'t str>,
     /// The field: `proxy.upstreams[0].localBindPort`.
     pub path: String,
-    pub fault: Fault,
+    pub fault: ConfigFault,
     /// Whether the registration depends on it.
     pub changes_registration: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum ConfigFault {
     /// No release has the field.
     Unknown {
         /// Whether consul-ecs refuses it; otherwise it ignores it.
@@ -262,9 +262,9 @@ pub enum Fault {
 /// A place in a configuration.
 #[derive(Clone)]
 struct Position {
-    /// As in [`Problem::path`].
+    /// As in [`ConfigProblem::path`].
     path: String,
-    /// As in [`Problem::changes_registration`].
+    /// As in [`ConfigProblem::changes_registration`].
     is_read: bool,
 }
 
@@ -280,24 +280,24 @@ impl Position {
 }
 
 /// A check of one configuration.
-pub struct Check<'t, T> {
+pub struct ConfigCheck<'t, T> {
     /// The releases that may read it; `None` if they are not known. Then no field is one of other releases.
     known: Option<Releases>,
     /// A release that may read it: its required fields are required.
     presumed: Release,
-    problems: Vec<Problem<'t, T>>,
+    problems: Vec<ConfigProblem<'t, T>>,
 }
 
-impl<'t, T: Tree<'t>> Check<'t, T> {
+impl<'t, T: ConfigTree<'t>> ConfigCheck<'t, T> {
     /// The problems of `root`, in its order.
-    pub fn run(root: T, section: &Section, known: Option<Releases>, presumed: Release) -> Vec<Problem<'t, T>> {
+    pub fn run(root: T, section: &Section, known: Option<Releases>, presumed: Release) -> Vec<ConfigProblem<'t, T>> {
         let mut check = Self { known, presumed, problems: Vec::new() };
         let at = Position { path: String::new(), is_read: true };
         match root.value() {
-            Value::Map(entries) => check.map(root, &entries, section, &at),
+            FieldValue::Map(entries) => check.map(root, &entries, section, &at),
             other => {
                 let at = Position { path: "the configuration".to_owned(), ..at };
-                check.add(root, at, Fault::WrongType("a map", other.kind()));
+                check.add(root, at, ConfigFault::WrongType("a map", other.kind()));
             }
         }
         check.problems
@@ -311,26 +311,28 @@ impl<'t, T: Tree<'t>> Check<'t, T> {
                     let has_ended = self.known.is_some_and(|known| field.releases.since.first() < known.since.first());
                     let is_read = section.is_read_in_full && !(has_ended && value.value().is_empty());
                     let (releases, is_refused) = (field.releases, section.is_strict);
-                    let fault = Fault::OtherRelease { releases, value: None, is_refused };
+                    let fault = ConfigFault::OtherRelease { releases, value: None, is_refused };
                     self.add_key(map, key, at.key(key, is_read), fault);
                 }
                 // A required field that is null counts as missing.
-                Some(field) if matches!(value.value(), Value::Null) && (field.is_nullable || field.is_required) => {}
+                Some(field)
+                    if matches!(value.value(), FieldValue::Null) && (field.is_nullable || field.is_required) => {}
                 Some(field) => self.value(*value, &field.kind, &at.key(key, field.is_read)),
                 None => {
                     let known = section.fields.iter().map(|field| field.name).collect();
-                    let fault = Fault::Unknown { is_refused: section.is_strict, known };
+                    let fault = ConfigFault::Unknown { is_refused: section.is_strict, known };
                     self.add_key(map, key, at.key(key, section.is_read_in_full), fault);
                 }
             }
         }
-        let is_given = |name: &str| entries.iter().any(|(key, it)| *key == name && !matches!(it.value(), Value::Null));
+        let is_given =
+            |name: &str| entries.iter().any(|(key, it)| *key == name && !matches!(it.value(), FieldValue::Null));
         let presumed = self.presumed;
         for field in section.fields.iter().filter(|it| it.is_required && it.releases.contain(presumed)) {
             if !is_given(field.name) {
                 let is_partly_read = matches!(field.kind, Kind::Map(section) if !section.is_read_in_full);
                 let is_read = field.is_read && section.is_read_in_full && !is_partly_read;
-                self.add(map, at.key(field.name, is_read), Fault::Missing);
+                self.add(map, at.key(field.name, is_read), ConfigFault::Missing);
             }
         }
     }
@@ -341,26 +343,26 @@ impl<'t, T: Tree<'t>> Check<'t, T> {
 
     fn value(&mut self, node: T, kind: &Kind, at: &Position) {
         match (kind, node.value()) {
-            (Kind::NotEmpty, Value::Text("")) => self.wrong_value(node, at, "is empty"),
-            (_, Value::Unknown)
-            | (Kind::Text | Kind::NotEmpty, Value::Text(_))
-            | (Kind::Flag, Value::Flag)
-            | (Kind::AnyMap, Value::Map(_)) => {}
-            (Kind::OneOf(choices), Value::Text(text)) => self.choice(node, choices, text, at),
-            (Kind::Whole(min, max), Value::Number(number)) => self.whole(node, &number, (*min, *max), at),
-            (Kind::Words | Kind::Texts | Kind::Ports, Value::List(items)) => self.list(&items, kind, at),
-            (Kind::TextMap, Value::Map(entries)) => {
+            (Kind::NotEmpty, FieldValue::Text("")) => self.wrong_value(node, at, "is empty"),
+            (_, FieldValue::Unknown)
+            | (Kind::Text | Kind::NotEmpty, FieldValue::Text(_))
+            | (Kind::Flag, FieldValue::Flag)
+            | (Kind::AnyMap, FieldValue::Map(_)) => {}
+            (Kind::OneOf(choices), FieldValue::Text(text)) => self.choice(node, choices, text, at),
+            (Kind::Whole(min, max), FieldValue::Number(number)) => self.whole(node, &number, (*min, *max), at),
+            (Kind::Words | Kind::Texts | Kind::Ports, FieldValue::List(items)) => self.list(&items, kind, at),
+            (Kind::TextMap, FieldValue::Map(entries)) => {
                 for (key, value) in entries {
                     self.value(value, &Kind::Text, &at.key(key, true));
                 }
             }
-            (Kind::Map(section), Value::Map(entries)) => self.map(node, &entries, section, at),
-            (Kind::Maps(section), Value::List(items)) => {
+            (Kind::Map(section), FieldValue::Map(entries)) => self.map(node, &entries, section, at),
+            (Kind::Maps(section), FieldValue::List(items)) => {
                 for (index, item) in items.into_iter().enumerate() {
                     self.value(item, &Kind::Map(section), &at.item(index));
                 }
             }
-            (kind, other) => self.add(node, at.clone(), Fault::WrongType(wanted(kind), other.kind())),
+            (kind, other) => self.add(node, at.clone(), ConfigFault::WrongType(wanted(kind), other.kind())),
         }
     }
 
@@ -368,7 +370,7 @@ impl<'t, T: Tree<'t>> Check<'t, T> {
         match choices.iter().find(|choice| choice.text == text) {
             Some(choice) if self.is_of_other_releases(choice.releases) => {
                 let (releases, value) = (choice.releases, Some(choice.text));
-                self.add(node, at.clone(), Fault::OtherRelease { releases, value, is_refused: true });
+                self.add(node, at.clone(), ConfigFault::OtherRelease { releases, value, is_refused: true });
             }
             Some(_) => {}
             None => {
@@ -396,8 +398,8 @@ impl<'t, T: Tree<'t>> Check<'t, T> {
             let at = at.item(index);
             self.value(item, if matches!(kind, Kind::Ports) { &PORT } else { &Kind::Text }, &at);
             let text = match item.value() {
-                Value::Text(text) => text.to_owned(),
-                Value::Number(number) => number.into_owned(),
+                FieldValue::Text(text) => text.to_owned(),
+                FieldValue::Number(number) => number.into_owned(),
                 _ => continue,
             };
             if !matches!(kind, Kind::Words) && seen.replace(text.clone()).is_some() {
@@ -407,17 +409,17 @@ impl<'t, T: Tree<'t>> Check<'t, T> {
     }
 
     fn wrong_value(&mut self, node: T, at: &Position, how: &str) {
-        self.add(node, at.clone(), Fault::WrongValue(how.to_owned()));
+        self.add(node, at.clone(), ConfigFault::WrongValue(how.to_owned()));
     }
 
-    fn add(&mut self, value: T, at: Position, fault: Fault) {
+    fn add(&mut self, value: T, at: Position, fault: ConfigFault) {
         let Position { path, is_read } = at;
-        self.problems.push(Problem { value, key: None, path, fault, changes_registration: is_read });
+        self.problems.push(ConfigProblem { value, key: None, path, fault, changes_registration: is_read });
     }
 
-    fn add_key(&mut self, map: T, key: &'t str, at: Position, fault: Fault) {
+    fn add_key(&mut self, map: T, key: &'t str, at: Position, fault: ConfigFault) {
         let Position { path, is_read } = at;
-        self.problems.push(Problem { value: map, key: Some(key), path, fault, changes_registration: is_read });
+        self.problems.push(ConfigProblem { value: map, key: Some(key), path, fault, changes_registration: is_read });
     }
 }
 

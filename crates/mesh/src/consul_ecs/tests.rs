@@ -301,6 +301,18 @@ fn null_is_treated_as_absent() {
 }
 
 #[test]
+fn a_login_that_cannot_be_read_takes_no_name_from_the_task() {
+    for login in [r#"{"enabled":null}"#, r#"{"enabled":"true"}"#, r#"{"method":7}"#, r#"{},"consulLogin":{}"#] {
+        let config = Configuration::from(format!(r#"{{"service":{{"name":"web"}},"consulLogin":{login}}}"#));
+        assert_eq!(config.named().unwrap().name(), Some("web"), "{login}");
+        assert!(!matches!(config.login(), Ok(Some(_))), "{login}");
+    }
+    let gateway = Configuration::from(r#"{"gateway":{"kind":"new"},"consulLogin":{"enabled":true,"method":"iam"}}"#);
+    assert!(gateway.named().is_err());
+    assert_eq!(gateway.login().unwrap().unwrap().method(), Some("iam"));
+}
+
+#[test]
 fn a_broken_configuration_names_the_variable() {
     assert_eq!(named("{").unwrap_err().field(), CONFIG_VARIABLE);
     assert!(named(r#"{"gateway":{"kind":"garden-gate"}}"#).is_err());
@@ -406,8 +418,16 @@ fn repeated_key_is_refused() {
 }
 
 #[test]
-fn list_of_small_values_counts_with_all_of_them() {
-    let config = json!({ "service": { "port": 80 }, "proxy": { "config": { "list": vec![0; 10_000] } } });
-    let config = parse(&config).unwrap();
-    assert!(config.approximate_size() >= 10_000 * size_of::<Value>(), "{}", config.approximate_size());
+fn a_configuration_that_takes_the_memory_of_others_is_refused() {
+    let with = |content: Value| json!({ "service": { "port": 80 }, "proxy": { "config": { "list": content } } });
+    let nested = |_| (0..100).fold(json!([]), |inner, _| json!([inner]));
+    let small_maps = (0..4_000).map(|_| json!({ "a": 1 }));
+    for hostile in [vec![json!(0); 10_000], small_maps.collect(), (0..100).map(nested).collect()] {
+        let refused = parse(&with(json!(hostile))).unwrap_err();
+        assert!(refused.to_string().contains("256 KiB"), "{refused}");
+    }
+    let upstream =
+        |port| json!({ "destinationName": format!("service-{port}"), "localBindPort": port, "datacenter": "dc1" });
+    let upstreams: Vec<Value> = (1..=300).map(upstream).collect();
+    parse(&json!({ "service": { "port": 80 }, "proxy": { "upstreams": upstreams } })).unwrap();
 }

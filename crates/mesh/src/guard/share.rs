@@ -6,16 +6,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Alarm, MaxDeletePercent, TaskCounts};
+use super::{Alarm, MaxDeletePercent};
 use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, ServiceInstance},
     consul_ecs::service_behind,
+    holder::TokenHolder,
     mark::HolderMark,
-    plan::{Action, Observed, Planned},
+    plan::{Action, Observed, Planned, TaskCounts},
     task::{MeshTask, TaskPhase},
     tenancy::Tenancy,
-    token::{ListedToken, TokenHolder},
+    token::ListedToken,
 };
 
 /// What exceeds its share.

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     cluster_selection::ClusterSelection,
+    holder::TokenHolder,
     idleness::{Idleness, TaskListing, judge},
     lifecycle::{HeldToken, OrphanStep, Requirement, Step, Usage, next_step, orphan_step},
     mark::{self, HolderMark},
@@ -16,7 +17,7 @@ use crate::{
     settings::{PlanSettings, TokenMode},
     task::{MeshTask, TaskPhase},
     time::{elapsed, later},
-    token::{AccessorId, ListedToken, TokenHolder},
+    token::{AccessorId, ListedToken},
 };
 
 /// The usage of a holder's token, by a listing of every task.

@@ -9,10 +9,10 @@ use crate::{
         MeshConfig, Proxy, REGION_VARIABLE, Registrar, RegistrarContainer, Registration, TASK_ID_META, TaskPlace,
         registrations,
     },
-    definition::Tags,
     health::{SyncedTask, verdict},
     member::{ConfigError, MemberTask},
     repair::REPAIR_TAG,
+    tags::Tags,
     task::{ContainerHealth, DescribedTask},
     tenancy::Tenancy,
 };
@@ -97,7 +97,7 @@ impl MemberTask {
             zone: placement.zone.clone(),
             region: self.region(registrar),
         };
-        let mut expected = registrations(config, &place, &tenancy).map_err(invalid)?;
+        let mut expected = registrations(&config, &place, &tenancy).map_err(invalid)?;
         let has_null = |it: &&Registration| it.proxy.as_ref().is_some_and(Proxy::has_null_in_list);
         if let Some(unreadable) = expected.iter().find(has_null) {
             return Err(NotRepaired::NullInList(unreadable.id.clone()));
@@ -106,7 +106,7 @@ impl MemberTask {
         if let Some(other) = ids.filter_map(|id| id.parse::<TaskId>().ok()).find(|id| id != task.arn.id()) {
             return Err(NotRepaired::OtherTaskId(other.to_string()));
         }
-        let synced = self.synced(config);
+        let synced = self.synced(&config);
         for check in expected.iter_mut().flat_map(|registration| &mut registration.checks) {
             if let Some(verdict) = check.container().and_then(|container| verdict(&synced, container)) {
                 (check.status, check.output) = (verdict.initial(), verdict.why);

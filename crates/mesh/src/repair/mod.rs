@@ -154,7 +154,7 @@ impl MemberTask {
     pub fn statuses(&self, expected: &[Registration], catalog: &Catalog<'_>) -> Statuses {
         let mut statuses = Statuses::default();
         let Ok(config) = self.config() else { return statuses };
-        let synced = self.synced(config);
+        let synced = self.synced(&config);
         for check in expected.iter().flat_map(|registration| &registration.checks) {
             let verdict = check.container().and_then(|container| verdict(&synced, container));
             let (Some(seen), Some(verdict)) = (catalog.check(check), verdict) else { continue };

@@ -6,11 +6,12 @@ use super::*;
 use crate::{
     catalog::CheckStatus,
     consul_ecs::{Registrar, RegistrarContainer, names::DATAPLANE},
-    definition::{ContainerDefinition, Tags, TaskDefinition},
+    definition::{ContainerDefinition, TaskDefinition},
     examples::{self, cluster, member, running_task, task_id},
     member::ConfigError,
     release::Release,
     repair::REPAIR_TAG,
+    tags::Tags,
     task::{ContainerHealth, DescribedTask, TaskContainer},
     time::later,
 };

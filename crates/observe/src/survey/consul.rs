@@ -7,6 +7,7 @@ use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
     existence::{Answers, Existence},
+    holder::TokenHolder,
     mark::{HolderMark, LoginMark, used_outside},
     plan::Observed,
     quota::{self, ENTRIES_OF_ONE, EntryOwner},
@@ -17,7 +18,7 @@ use mesh::{
     spelling,
     task::{MeshTask, TaskPhase},
     tenancy::Tenancy,
-    token::{ListedToken, TokenHolder},
+    token::ListedToken,
 };
 
 use super::{

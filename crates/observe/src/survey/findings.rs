@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskId},
+    holder::TokenHolder,
     member::MemberTask,
     names::InvalidField,
     plan::Observed,
     repair::NodeReading,
     tenancy::Tenancy,
-    token::TokenHolder,
 };
 
 use super::clusters::Clusters;

@@ -18,18 +18,18 @@ use aws::{
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
-    definition::{Classification, MeshService},
-    guard::TaskCounts,
+    definition::Classification,
+    holder::TokenHolder,
+    identity::MeshService,
     idleness::TaskListing,
     member::MemberTask,
-    plan::Coverage,
+    plan::{Coverage, TaskCounts},
     quota::{self, CLUSTERS_OF_ONE, EntryOwner},
     secret::StoredSecret,
     spelling,
     task::{DescribedTask, TaskPhase},
     tenancy::{Tenancy, TenancyName},
     time::later,
-    token::TokenHolder,
 };
 use tracing::warn;
 

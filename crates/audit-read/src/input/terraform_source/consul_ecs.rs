@@ -14,7 +14,7 @@ use serde_json::{Map, Value as Json};
 
 use document::{Entry, HOLE, Node, Route, Span, Value, parse_json};
 use terraform::{
-    Block, Body, Cause, Evaluation, Function, Input, Instance, Interest, Module, Source,
+    Block, Body, Evaluation, Function, Input, Instance, Interest, Module, Source, UnknownCause,
     values::{closed, entry, map, node, text, unknown},
 };
 
@@ -61,7 +61,7 @@ impl ConsulEcs {
     }
 
     /// The values of the files' variables. `cause`: why a part of what is `given` is unknown.
-    fn inputs(self, given: Node, cause: Option<Cause>, at: Span) -> BTreeMap<String, Input> {
+    fn inputs(self, given: Node, cause: Option<UnknownCause>, at: Span) -> BTreeMap<String, Input> {
         let release = self.release;
         let version = if release.patch.is_some() { release.to_string() } else { format!("{release}.{HOLE}") };
         let has = |feature: &Feature| entry(format!("{feature:?}"), node(Value::Bool(feature.is_in(release)), at));

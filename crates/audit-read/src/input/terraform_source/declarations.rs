@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf, rc::Rc, sync::Arc};
 
 use document::{HOLE, InputProblem, Node, ParseError, Place, Span, Value, embedded_json};
 use terraform::{
-    Attribute, Block, Callee, Cause, Instance, Module, Reader,
+    Attribute, Block, Callee, Instance, Module, Reader, UnknownCause,
     values::{closed, unknown},
 };
 
@@ -96,7 +96,7 @@ impl<'r> Declarations<'r> {
     }
 
     /// Says that the containers of a definition are not known.
-    fn note(&mut self, definition: &TaskDefinition, span: Span, cause: Option<Cause>) {
+    fn note(&mut self, definition: &TaskDefinition, span: Span, cause: Option<UnknownCause>) {
         let (file, span, because) = match cause {
             Some(cause) => (cause.file, cause.span, format!(" because {}", cause.reason)),
             None => (Arc::clone(&definition.file), span, String::new()),

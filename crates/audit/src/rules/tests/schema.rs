@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use mesh::consul_ecs::{Fault, Problem};
+use mesh::consul_ecs::{ConfigFault, ConfigProblem};
 
 use crate::{
     rules::configuration::{instead, problems},
@@ -20,14 +20,14 @@ fn faults(tag: &str, beside: &str, config: &Value) -> Vec<String> {
     ]});
     let definition = super::definition(&definition.to_string());
     let subject = Subject::new(&definition);
-    let shown = |problem: &Problem<'_, ConfigValue<'_>>| match &problem.fault {
-        Fault::Unknown { is_refused: true, known } => format!("refused, {}", instead(problem, known)),
-        Fault::Unknown { is_refused: false, .. } => "ignored".to_owned(),
-        Fault::Missing => "missing".to_owned(),
-        Fault::WrongType(wanted, _) => format!("not {wanted}"),
-        Fault::WrongValue(how) => how.clone(),
-        Fault::OtherRelease { releases, value: None, .. } => format!("of {releases}"),
-        Fault::OtherRelease { releases, value: Some(value), .. } => format!("{value} of {releases}"),
+    let shown = |problem: &ConfigProblem<'_, ConfigValue<'_>>| match &problem.fault {
+        ConfigFault::Unknown { is_refused: true, known } => format!("refused, {}", instead(problem, known)),
+        ConfigFault::Unknown { is_refused: false, .. } => "ignored".to_owned(),
+        ConfigFault::Missing => "missing".to_owned(),
+        ConfigFault::WrongType(wanted, _) => format!("not {wanted}"),
+        ConfigFault::WrongValue(how) => how.clone(),
+        ConfigFault::OtherRelease { releases, value: None, .. } => format!("of {releases}"),
+        ConfigFault::OtherRelease { releases, value: Some(value), .. } => format!("{value} of {releases}"),
     };
     let problems = problems(&subject.consul_ecs().unwrap());
     problems.iter().map(|problem| format!("{}: {}", problem.path, shown(problem))).collect()

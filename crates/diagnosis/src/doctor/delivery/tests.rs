@@ -1,6 +1,6 @@
 //! Tests of the checks in [`super`].
 
-use observe::{FailedMessage, Mapping, Resource, Resources};
+use observe::{FailedMessage, Mapping, StackResource, StackResources};
 
 use super::*;
 use crate::doctor::CheckOutcome::{Failed, Ok as Fine, Unknown, Warning};
@@ -20,9 +20,9 @@ fn disabled_rule_is_enabled() {
 #[test]
 fn queue_drains_unless_nothing_takes_its_messages() {
     let stack = examples::stack("mesh", &[("MaximumConcurrency", "2")]);
-    let resource = |name: &str, id: &str| (name.to_owned(), Resource { id: id.to_owned(), kind: String::new() });
+    let resource = |name: &str, id: &str| (name.to_owned(), StackResource { id: id.to_owned(), kind: String::new() });
     let resources =
-        Resources::from([resource("TaskEventsSource", "uuid-1"), resource("TaskEventsFunction", "mesh-events")]);
+        StackResources::from([resource("TaskEventsSource", "uuid-1"), resource("TaskEventsFunction", "mesh-events")]);
     let commands = commands();
     let subject = Subject { stack: &stack, resources: &resources, clusters: "", commands: &commands };
     let disabled = "about 3 messages are waiting because the event source mapping is Disabled";
@@ -49,7 +49,7 @@ fn queue_drains_unless_nothing_takes_its_messages() {
 type Judge = fn(&Read<Letters>, &Subject<'_>) -> Check;
 
 fn checked(judge: Judge, letters: &Read<Letters>) -> Check {
-    let (stack, resources, commands) = (examples::stack("mesh", &[]), Resources::new(), commands());
+    let (stack, resources, commands) = (examples::stack("mesh", &[]), StackResources::new(), commands());
     judge(letters, &Subject { stack: &stack, resources: &resources, clusters: "", commands: &commands })
 }
 

@@ -1,6 +1,6 @@
 //! Examples: what the function answers, and the checks.
 
-use observe::Resource;
+use observe::StackResource;
 use serde_json::{Value, json};
 
 use super::*;
@@ -28,8 +28,9 @@ fn made(fields: &Value, parameters: &[(&str, &str)]) -> Vec<Check> {
         ("ConsulHttpTokenSecretArn", "arn:secret"),
     ];
     let stack = examples::stack("mesh", &[&defaults, parameters].concat());
-    let resource = |name: &str, id: &str| (name.to_owned(), Resource { id: id.to_owned(), kind: String::new() });
-    let resources = Resources::from([resource("ReconcileRole", "mesh-role"), resource("MeshPolicy", "arn:policy")]);
+    let resource = |name: &str, id: &str| (name.to_owned(), StackResource { id: id.to_owned(), kind: String::new() });
+    let resources =
+        StackResources::from([resource("ReconcileRole", "mesh-role"), resource("MeshPolicy", "arn:policy")]);
     let commands = examples::commands();
     checks(
         &Ok(answer(fields)),
@@ -166,7 +167,7 @@ fn sweep_says_what_it_cannot_read_and_what_it_holds_back() {
 
 #[test]
 fn function_that_fails_is_a_failure_and_one_that_cannot_be_asked_unknown() {
-    let (stack, resources, commands) = (examples::stack("mesh", &[]), Resources::new(), examples::commands());
+    let (stack, resources, commands) = (examples::stack("mesh", &[]), StackResources::new(), examples::commands());
     let subject = Subject { stack: &stack, resources: &resources, clusters: CLUSTERS, commands: &commands };
     let unasked = Err(NoAnswer::Unasked("access denied".to_owned()));
     assert_eq!(outcomes(&checks(&unasked, &subject)), [Unknown; 5]);

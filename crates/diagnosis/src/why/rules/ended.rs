@@ -8,7 +8,7 @@ use mesh::{
 };
 use report::LogAction;
 
-use super::{Cause, Conclusion, TaskEvidence, moment};
+use super::{Conclusion, TaskEvidence, WhyCause, moment};
 use crate::status::TIME_TO_DEREGISTER;
 
 /// What the reason of a task that a service stops begins with.
@@ -38,14 +38,14 @@ pub(super) fn left_in_consul(evidence: &TaskEvidence<'_>) -> Option<Conclusion> 
             moment(failed.at),
             failed.reason.as_deref().unwrap_or("no reason given")
         );
-        return Some(Conclusion::faulty(Cause::ControllerFailed, sentence));
+        return Some(Conclusion::faulty(WhyCause::ControllerFailed, sentence));
     }
     let is_late = elapsed(stopped_at, evidence.now) >= TIME_TO_DEREGISTER;
-    is_late.then(|| Conclusion::faulty(Cause::LeftInConsul, to_be_swept(evidence, left)))
+    is_late.then(|| Conclusion::faulty(WhyCause::LeftInConsul, to_be_swept(evidence, left)))
 }
 
 /// What keeps the controller from deregistering instances that are `left` in Consul: the guard, since a time, or its mode.
-fn kept_in_consul(evidence: &TaskEvidence<'_>, left: &str, since: Timestamp) -> Option<(Cause, String)> {
+fn kept_in_consul(evidence: &TaskEvidence<'_>, left: &str, since: Timestamp) -> Option<(WhyCause, String)> {
     if let Some(guard) = evidence.guard(since) {
         let sentence = format!(
             "{left}. The guard held back deletions or corrections in its cluster at {} ({}). Check them with ecs-mesh \
@@ -54,13 +54,13 @@ fn kept_in_consul(evidence: &TaskEvidence<'_>, left: &str, since: Timestamp) -> 
             guard.reason.as_deref().unwrap_or("no reason given"),
             cluster_name(evidence)
         );
-        return Some((Cause::HeldBackByTheGuard, sentence));
+        return Some((WhyCause::HeldBackByTheGuard, sentence));
     }
     let sentence = format!(
         "{left} because the controller is in Mode=observe and changes nothing. The always-on controller must \
          deregister them, or set Mode=act"
     );
-    evidence.observed(&LogAction::Deregister).map(|_| (Cause::OnlyObserved, sentence))
+    evidence.observed(&LogAction::Deregister).map(|_| (WhyCause::OnlyObserved, sentence))
 }
 
 fn to_be_swept(evidence: &TaskEvidence<'_>, left: &str) -> String {
@@ -77,7 +77,7 @@ pub(super) fn spot_interruption(evidence: &TaskEvidence<'_>) -> Option<Conclusio
     with_code(evidence, "SpotInterruption")?;
     let sentence = "It ended normally: a Spot interruption stopped it. Its service starts another task. No action \
                     needed";
-    Some(Conclusion::ended(Cause::SpotInterruption, sentence))
+    Some(Conclusion::ended(WhyCause::SpotInterruption, sentence))
 }
 
 /// Its container instance was terminated.
@@ -85,7 +85,7 @@ pub(super) fn instance_terminated(evidence: &TaskEvidence<'_>) -> Option<Conclus
     with_code(evidence, "TerminationNotice")?;
     let sentence = "It ended normally: its container instance was terminated. Its service starts another task. No \
                     action needed";
-    Some(Conclusion::ended(Cause::InstanceTerminated, sentence))
+    Some(Conclusion::ended(WhyCause::InstanceTerminated, sentence))
 }
 
 /// A deployment replaced it.
@@ -99,14 +99,14 @@ pub(super) fn deployment(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         "It ended normally: the deployment of {} replaced it. No action needed",
         newest.definition.short_name()
     );
-    has_another_revision.then(|| Conclusion::ended(Cause::Deployment, sentence))
+    has_another_revision.then(|| Conclusion::ended(WhyCause::Deployment, sentence))
 }
 
 /// Its service wants fewer tasks, or others in its place.
 pub(super) fn scaling_in(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let reason = with_code(evidence, "ServiceSchedulerInitiated")?.reason.as_deref().unwrap_or("ECS gives no reason");
     let sentence = format!("It ended normally: its ECS service stopped it ({reason}). No action needed");
-    Some(Conclusion::ended(Cause::StoppedByItsService, sentence))
+    Some(Conclusion::ended(WhyCause::StoppedByItsService, sentence))
 }
 
 /// A caller used `StopTask`.
@@ -116,7 +116,7 @@ pub(super) fn by_hand(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         "It ended normally: a caller used StopTask ({reason}). No action needed. To find the caller, search \
          CloudTrail for StopTask"
     );
-    Some(Conclusion::ended(Cause::StoppedByHand, sentence))
+    Some(Conclusion::ended(WhyCause::StoppedByHand, sentence))
 }
 
 /// It stops, and ECS does not say why.
@@ -128,7 +128,7 @@ pub(super) fn otherwise(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let verb = if is_stopping { "is stopping" } else { "has stopped" };
     let sentence =
         format!("It {verb}, and no container is known to have failed ({why}). No action needed if you expected this");
-    Some(Conclusion::ended(Cause::Stopped, sentence))
+    Some(Conclusion::ended(WhyCause::Stopped, sentence))
 }
 
 /// The codes of ends that were asked for: a container that was killed by them has not failed.
@@ -166,7 +166,7 @@ pub(super) fn mesh_init(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         evidence.log_of(name),
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(Cause::MeshInitFailed, sentence))
+    Some(Conclusion::faulty(WhyCause::MeshInitFailed, sentence))
 }
 
 /// An image could not be pulled.
@@ -176,7 +176,7 @@ pub(super) fn image(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         "It never ran because ECS could not pull an image ({reason}). Check the image's name and tag, the execution \
          role, and the network's route to the registry"
     );
-    Some(Conclusion::faulty(Cause::ImagePullFailed, sentence))
+    Some(Conclusion::faulty(WhyCause::ImagePullFailed, sentence))
 }
 
 /// A secret could not be read.
@@ -190,7 +190,7 @@ pub(super) fn secret(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
          have a value, that the execution role may read them, and that the network has a route to them{}",
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(Cause::SecretNotReadable, sentence))
+    Some(Conclusion::faulty(WhyCause::SecretNotReadable, sentence))
 }
 
 /// A container used too much memory.
@@ -203,7 +203,7 @@ pub(super) fn memory(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
          task, or find the leak",
         container.name
     );
-    Some(Conclusion::faulty(Cause::OutOfMemory, sentence))
+    Some(Conclusion::faulty(WhyCause::OutOfMemory, sentence))
 }
 
 /// A health check failed, and its service replaced it.
@@ -221,7 +221,7 @@ pub(super) fn health_check(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
          health check{}",
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(Cause::HealthCheckFailed, sentence))
+    Some(Conclusion::faulty(WhyCause::HealthCheckFailed, sentence))
 }
 
 /// An essential container exited.
@@ -237,7 +237,7 @@ pub(super) fn essential_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
         && member.task.placement.service.is_none()
     {
         let sentence = format!("It ended by itself: its container {finished}. No action needed if it was meant to end");
-        return Some(Conclusion::ended(Cause::Stopped, sentence));
+        return Some(Conclusion::ended(WhyCause::Stopped, sentence));
     }
     let finished = || exits().find(|container| container.exit_code == Some(0));
     let (what, log) = match failed.or_else(finished).or_else(|| exits().next()) {
@@ -245,7 +245,7 @@ pub(super) fn essential_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
         None => ("an essential container exited".to_owned(), "the logs of its containers".to_owned()),
     };
     let sentence = format!("It stopped because {what}. Read {log} and fix the error{}", evidence.audit_says());
-    Some(Conclusion::faulty(Cause::EssentialContainerExited, sentence))
+    Some(Conclusion::faulty(WhyCause::EssentialContainerExited, sentence))
 }
 
 /// It did not start for another reason.
@@ -257,7 +257,7 @@ pub(super) fn failed_start(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         reason.as_deref().unwrap_or("ECS gives no reason"),
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(Cause::FailedToStart, sentence))
+    Some(Conclusion::faulty(WhyCause::FailedToStart, sentence))
 }
 
 /// ECS knows the task, and it is not one of the mesh.
@@ -266,7 +266,7 @@ pub(super) fn not_in_the_mesh(evidence: &TaskEvidence<'_>) -> Option<Conclusion>
     let sentence = "It is not in the mesh: neither its task definition nor the task has the tag \
                     consul.hashicorp.com/mesh=true, and the definition reads no token of the controller. Add the tag \
                     to the definition and deploy it again";
-    Some(Conclusion::faulty(Cause::NotInTheMesh, sentence))
+    Some(Conclusion::faulty(WhyCause::NotInTheMesh, sentence))
 }
 
 /// Whether it is one of the mesh is not known.
@@ -274,7 +274,7 @@ pub(super) fn unsorted(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.cluster.filter(|cluster| cluster.unsorted.contains(evidence.id))?;
     let sentence = "ECS does not describe it, or its task definition could not be read, so it may or may not be in the \
                     mesh. Fix the error and ask again";
-    Some(Conclusion::unknown(Cause::DefinitionNotRead, sentence))
+    Some(Conclusion::unknown(WhyCause::DefinitionNotRead, sentence))
 }
 
 /// ECS reports a status of it that did not exist when this version was written.
@@ -286,7 +286,7 @@ pub(super) fn status_unknown(evidence: &TaskEvidence<'_>) -> Option<Conclusion> 
          task until its status changes. Update ecs-mesh and the stack",
         task.last_status
     );
-    Some(Conclusion::unknown(Cause::StatusUnknown, sentence))
+    Some(Conclusion::unknown(WhyCause::StatusUnknown, sentence))
 }
 
 /// ECS no longer knows it, and Consul still has its instances.
@@ -297,7 +297,7 @@ pub(super) fn left_by_an_unknown_task(evidence: &TaskEvidence<'_>) -> Option<Con
     let left = "ECS no longer knows it, but its instances are still in Consul";
     let kept = kept_in_consul(evidence, left, evidence.lately()).map(|(_, sentence)| sentence);
     let sentence = kept.unwrap_or_else(|| to_be_swept(evidence, left));
-    Some(Conclusion::faulty(Cause::LeftInConsul, sentence))
+    Some(Conclusion::faulty(WhyCause::LeftInConsul, sentence))
 }
 
 /// ECS no longer knows it, and the log has no line about its end.
@@ -312,7 +312,7 @@ pub(super) fn unknown_to_ecs(evidence: &TaskEvidence<'_>) -> Option<Conclusion> 
         evidence.background.stack,
         moment(last.at)
     );
-    Some(Conclusion::unknown(Cause::Forgotten, sentence))
+    Some(Conclusion::unknown(WhyCause::Forgotten, sentence))
 }
 
 /// Neither ECS, Consul nor the log knows the task.
@@ -330,5 +330,5 @@ pub(super) fn unknown(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     } else {
         format!("Task {id} was not found, but not everything could be read ({searched}). Fix the errors and ask again")
     };
-    Some(Conclusion::unknown(Cause::UnknownTask, sentence))
+    Some(Conclusion::unknown(WhyCause::UnknownTask, sentence))
 }

@@ -5,7 +5,7 @@ mod running;
 
 use super::{
     evidence::{TaskEvidence, moment},
-    report::{Cause, Conclusion, Condition},
+    report::{Conclusion, Condition, WhyCause},
 };
 use crate::status::TaskVerdict;
 

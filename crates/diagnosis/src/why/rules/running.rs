@@ -10,7 +10,7 @@ use mesh::{
 };
 use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
-use super::{Cause, Conclusion, TaskEvidence, moment};
+use super::{Conclusion, TaskEvidence, WhyCause, moment};
 use crate::{
     status::{TaskVerdict, is_service_token_gone, login_tokens, remedy},
     tokens::TokenSource,
@@ -28,7 +28,7 @@ pub(super) fn another_tasks_id(evidence: &TaskEvidence<'_>) -> Option<Conclusion
          therefore treats its instances as the other task's, and deregisters them with it. Remove the field from \
          CONSUL_ECS_CONFIG_JSON and deploy again"
     );
-    Some(Conclusion::faulty(Cause::AnotherTasksId, sentence))
+    Some(Conclusion::faulty(WhyCause::AnotherTasksId, sentence))
 }
 
 /// Its proxy has stopped.
@@ -48,7 +48,7 @@ pub(super) fn proxy_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
          mesh{drained}. Replace the task and read {}",
         evidence.log_of(DATAPLANE)
     );
-    Some(Conclusion::faulty(Cause::ProxyStopped, sentence))
+    Some(Conclusion::faulty(WhyCause::ProxyStopped, sentence))
 }
 
 /// Its instance is in Consul's maintenance mode.
@@ -76,7 +76,7 @@ pub(super) fn drained(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
             check.id
         ),
     };
-    Some(Conclusion::faulty(Cause::Drained, sentence))
+    Some(Conclusion::faulty(WhyCause::Drained, sentence))
 }
 
 fn first_line(check: &HealthCheck) -> Option<&str> {
@@ -95,7 +95,7 @@ pub(super) fn mesh_init_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusion
         evidence.log_of(registrar),
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(Cause::MeshInitFailed, sentence))
+    Some(Conclusion::faulty(WhyCause::MeshInitFailed, sentence))
 }
 
 /// Consul has lost it.
@@ -120,7 +120,7 @@ pub(super) fn lost(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     };
     let failed = evidence.failure(evidence.lately()).map(|line| format!("; {}", failed(line))).unwrap_or_default();
     let sentence = format!("Consul has lost {lost}: it is no longer registered; {by}{failed}. {what_to_do}");
-    Some(Conclusion::faulty(Cause::LostFromTheCatalog, sentence))
+    Some(Conclusion::faulty(WhyCause::LostFromTheCatalog, sentence))
 }
 
 /// That the controller's last work for a task failed, as a part of a sentence.
@@ -144,7 +144,7 @@ pub(super) fn unhealthy_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
         evidence.log_of(&first.name),
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(Cause::NeverHealthy, sentence))
+    Some(Conclusion::faulty(WhyCause::NeverHealthy, sentence))
 }
 
 /// Another program has written a check of its sidecar proxy.
@@ -160,7 +160,7 @@ pub(super) fn foreign_check(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         first.service_id,
         ids.join(", ")
     );
-    Some(Conclusion::faulty(Cause::ForeignCheck, sentence))
+    Some(Conclusion::faulty(WhyCause::ForeignCheck, sentence))
 }
 
 /// The program that reports the task's health has stopped.
@@ -173,7 +173,7 @@ pub(super) fn health_sync_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclus
         "Its container {name} has stopped, so only sweeps write its health to Consul. Replace the task and read {}",
         evidence.log_of(name)
     );
-    Some(Conclusion::faulty(Cause::HealthSyncStopped, sentence))
+    Some(Conclusion::faulty(WhyCause::HealthSyncStopped, sentence))
 }
 
 /// The controller's last action for it failed, and the task is not healthy.
@@ -188,7 +188,7 @@ pub(super) fn controller_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusio
          queue, run ecs-mesh redrive",
         failed(last)
     );
-    Some(Conclusion::faulty(Cause::ControllerFailed, sentence))
+    Some(Conclusion::faulty(WhyCause::ControllerFailed, sentence))
 }
 
 /// What `status` says of it, if nothing explains more.
@@ -196,24 +196,24 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
     let audit = evidence.audit_says();
     match evidence.verdict.as_ref()? {
         TaskVerdict::NotRegistered(why) => {
-            Some(Conclusion::faulty(Cause::NotRegistered, format!("It is not registered in Consul: {why}{audit}")))
+            Some(Conclusion::faulty(WhyCause::NotRegistered, format!("It is not registered in Consul: {why}{audit}")))
         }
         TaskVerdict::NotPassing(why) => {
             let sentence = format!(
                 "It gets no traffic because {why}. The next sweep corrects a check that contradicts ECS{audit}"
             );
-            Some(Conclusion::faulty(Cause::NotPassing, sentence))
+            Some(Conclusion::faulty(WhyCause::NotPassing, sentence))
         }
         TaskVerdict::Disconnected(why) => {
             let sentence = format!(
                 "{why}, so ECS's data about it is out of date. Check the instance, its network and its agent. If EC2 \
                  says that the instance is gone, the next sweep drains the task"
             );
-            Some(Conclusion::faulty(Cause::Disconnected, sentence))
+            Some(Conclusion::faulty(WhyCause::Disconnected, sentence))
         }
         TaskVerdict::Starting(why) => {
             let sentence = format!("It is starting: {why}. Ask again in a few minutes{audit}");
-            Some(Conclusion::starting(Cause::Starting, sentence))
+            Some(Conclusion::starting(WhyCause::Starting, sentence))
         }
         TaskVerdict::Broken(_)
         | TaskVerdict::Drained(_)
@@ -227,7 +227,7 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
 pub(super) fn consul_unread(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     matches!(evidence.verdict.as_ref()?, TaskVerdict::Unknown(_)).then(|| {
         let sentence = "ECS reports nothing wrong with it, but Consul could not be read. Ask again when Consul answers";
-        Conclusion::unknown(Cause::ConsulNotRead, sentence)
+        Conclusion::unknown(WhyCause::ConsulNotRead, sentence)
     })
 }
 
@@ -257,7 +257,7 @@ pub(super) fn login_tokens_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusio
         broken @ Broken::OneToken => format!("{broken}. Replace the task"),
         Broken::ProxyStopped => return None,
     };
-    Some(Conclusion::faulty(Cause::TokenDeleted, sentence))
+    Some(Conclusion::faulty(WhyCause::TokenDeleted, sentence))
 }
 
 /// The token of its service is gone, which it has read from Secrets Manager.
@@ -278,7 +278,7 @@ pub(super) fn service_token_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusi
         who(evidence, revoked),
         evidence.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default()
     );
-    Some(Conclusion::faulty(Cause::TokenDeleted, sentence))
+    Some(Conclusion::faulty(WhyCause::TokenDeleted, sentence))
 }
 
 /// `mesh-init` runs on and on, and the task has no login token.
@@ -299,5 +299,5 @@ pub(super) fn login_refused(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         evidence.log_of(registrar),
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(Cause::LoginRefused, sentence))
+    Some(Conclusion::faulty(WhyCause::LoginRefused, sentence))
 }

@@ -14,7 +14,7 @@ fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
     assert_eq!(
         (cause, sentence.as_str()),
         (
-            Cause::MeshInitFailed,
+            WhyCause::MeshInitFailed,
             "It was never registered in Consul because its container consul-ecs-mesh-init exited with 1 and never \
              logged in to Consul. Read the log of consul-ecs-mesh-init and fix the error"
         )
@@ -38,17 +38,17 @@ fn failures_are_told_apart_by_what_ecs_says() {
     let memory = "OutOfMemoryError: Container killed due to memory usage";
     let start = "CannotStartContainerError: no such file";
     for ((code, reason), exit_code, of_app, cause, said) in [
-        ((FAILED, pull), None, None, Cause::ImagePullFailed, format!("ECS could not pull an image ({pull})")),
-        ((FAILED, secrets), None, None, Cause::SecretNotReadable, format!("ECS could not prepare it ({secrets})")),
-        (EXITED, Some(137), Some(memory), Cause::OutOfMemory, "it exceeded its memory limit".to_owned()),
+        ((FAILED, pull), None, None, WhyCause::ImagePullFailed, format!("ECS could not pull an image ({pull})")),
+        ((FAILED, secrets), None, None, WhyCause::SecretNotReadable, format!("ECS could not prepare it ({secrets})")),
+        (EXITED, Some(137), Some(memory), WhyCause::OutOfMemory, "it exceeded its memory limit".to_owned()),
         (
             EXITED,
             Some(3),
             None,
-            Cause::EssentialContainerExited,
+            WhyCause::EssentialContainerExited,
             "its essential container app exited with 3".to_owned(),
         ),
-        ((FAILED, "…"), None, Some(start), Cause::FailedToStart, format!("ECS could not start it ({start})")),
+        ((FAILED, "…"), None, Some(start), WhyCause::FailedToStart, format!("ECS could not start it ({start})")),
     ] {
         assert_because(cause, &said, |cluster, _| stop(cluster, code, reason, vec![exited("app", exit_code, of_app)]));
     }
@@ -57,7 +57,7 @@ fn failures_are_told_apart_by_what_ecs_says() {
 #[test]
 fn essential_container_without_an_exit_code_is_a_failure_too() {
     let (cause, sentence) = because(|cluster, _| stop(cluster, "EssentialContainerExited", "…", Vec::new()));
-    assert_eq!(cause, Cause::EssentialContainerExited);
+    assert_eq!(cause, WhyCause::EssentialContainerExited);
     assert!(sentence.starts_with("It stopped because an essential container exited"), "{sentence}");
 }
 
@@ -71,9 +71,9 @@ fn task_without_a_service_that_has_finished_has_ended_in_order() {
         finish(cluster);
         described(&mut cluster.tasks[0]).placement.service = None;
     });
-    assert_eq!((report.cause, report.condition), (Cause::Stopped, Condition::Ended), "{}", report.conclusion);
+    assert_eq!((report.cause, report.condition), (WhyCause::Stopped, Condition::Ended), "{}", report.conclusion);
     // That of a service was to go on
-    assert_eq!(because(|cluster, _| finish(cluster)).0, Cause::EssentialContainerExited);
+    assert_eq!(because(|cluster, _| finish(cluster)).0, WhyCause::EssentialContainerExited);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn task_that_was_never_healthy_and_was_replaced_names_its_container() {
         stop(cluster, "ServiceSchedulerInitiated", "Task failed container health checks", Vec::new());
         described(&mut cluster.tasks[0]).containers[1].health = ContainerHealth::Unhealthy;
     });
-    assert_eq!(cause, Cause::HealthCheckFailed);
+    assert_eq!(cause, WhyCause::HealthCheckFailed);
     assert!(
         sentence.starts_with("It was stopped because its container app was UNHEALTHY (Task failed container"),
         "{sentence}"
@@ -93,11 +93,11 @@ fn task_that_was_never_healthy_and_was_replaced_names_its_container() {
 fn ordinary_ends_say_so() {
     let scaling = "Scaling activity initiated by (deployment ecs-svc/1)";
     for (code, reason, cause) in [
-        ("SpotInterruption", "Your Spot Task was interrupted.", Cause::SpotInterruption),
-        ("TerminationNotice", "Host EC2 terminated", Cause::InstanceTerminated),
-        ("ServiceSchedulerInitiated", scaling, Cause::StoppedByItsService),
-        ("UserInitiated", "test", Cause::StoppedByHand),
-        ("NewCode", "new reason", Cause::Stopped),
+        ("SpotInterruption", "Your Spot Task was interrupted.", WhyCause::SpotInterruption),
+        ("TerminationNotice", "Host EC2 terminated", WhyCause::InstanceTerminated),
+        ("ServiceSchedulerInitiated", scaling, WhyCause::StoppedByItsService),
+        ("UserInitiated", "test", WhyCause::StoppedByHand),
+        ("NewCode", "new reason", WhyCause::Stopped),
     ] {
         // A container that is killed by it has not failed
         let report = asked(|cluster, _| stop(cluster, code, reason, vec![exited(INIT, Some(137), None)]));
@@ -105,7 +105,7 @@ fn ordinary_ends_say_so() {
         assert!(code == "NewCode" || report.conclusion.starts_with("It ended normally"), "{}", report.conclusion);
     }
     let report = asked(|cluster, _| stop(cluster, "NewCode", "new reason", Vec::new()));
-    assert_eq!((report.cause, report.condition), (Cause::Stopped, Condition::Ended));
+    assert_eq!((report.cause, report.condition), (WhyCause::Stopped, Condition::Ended));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn deployment_of_another_revision_is_named() {
     });
     assert_eq!(
         (cause, sentence.as_str()),
-        (Cause::Deployment, "It ended normally: the deployment of web:4 replaced it. No action needed")
+        (WhyCause::Deployment, "It ended normally: the deployment of web:4 replaced it. No action needed")
     );
 }
 
@@ -134,7 +134,7 @@ fn left(cluster: &mut InspectedCluster) {
 #[test]
 fn instance_of_a_stopped_task_says_who_leaves_it_there() {
     let (cause, _) = because(|cluster, _| left(cluster));
-    assert_eq!(cause, Cause::LeftInConsul);
+    assert_eq!(cause, WhyCause::LeftInConsul);
     let guarded = |minutes| {
         because(|cluster, background| {
             left(cluster);
@@ -144,15 +144,15 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
             background.log(minutes, guard);
         })
     };
-    assert_eq!(guarded(3).0, Cause::LeftInConsul, "the guard was before the stop");
+    assert_eq!(guarded(3).0, WhyCause::LeftInConsul, "the guard was before the stop");
     let (cause, sentence) = guarded(1);
-    assert_eq!(cause, Cause::HeldBackByTheGuard);
+    assert_eq!(cause, WhyCause::HeldBackByTheGuard);
     assert!(
         sentence
             .contains("held back deletions or corrections in its cluster at 2026-11-23 11:59:00 UTC (10 of 10 services would be deleted)"),
         "{sentence}"
     );
-    assert_because(Cause::OnlyObserved, "Mode=observe", |cluster, background| {
+    assert_because(WhyCause::OnlyObserved, "Mode=observe", |cluster, background| {
         left(cluster);
         background.log(1, of_task("deregister", "observed"));
     });
@@ -165,9 +165,9 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
             background.log(minutes, failed);
         })
     };
-    assert_eq!(failed(3).0, Cause::LeftInConsul, "the failure was before the stop");
+    assert_eq!(failed(3).0, WhyCause::LeftInConsul, "the failure was before the stop");
     let (cause, sentence) = failed(1);
-    assert!(cause == Cause::ControllerFailed && sentence.contains("(no leader)"), "{sentence}");
+    assert!(cause == WhyCause::ControllerFailed && sentence.contains("(no leader)"), "{sentence}");
 }
 
 #[test]
@@ -177,16 +177,16 @@ fn task_that_ecs_has_forgotten_is_told_from_the_log() {
         let containers = "consul-ecs-mesh-init exited with 0, app exited with 3";
         background.history.lines.push(end_line("EssentialContainerExited", containers));
     });
-    assert_eq!(cause, Cause::EssentialContainerExited);
+    assert_eq!(cause, WhyCause::EssentialContainerExited);
     assert!(sentence.starts_with("It stopped because its essential container app exited with 3. "), "{sentence}");
     // With LogLevel=warn, there is no such line
-    assert_because(Cause::Forgotten, "set LogLevel=info", |cluster, background| {
+    assert_because(WhyCause::Forgotten, "set LogLevel=info", |cluster, background| {
         forget(cluster);
         background.log(90, of_task("drain", "done"));
     });
     // Consul still has its instance
     let (cause, _) = because(|cluster, _| drop(cluster.tasks.remove(0)));
-    assert_eq!(cause, Cause::LeftInConsul);
+    assert_eq!(cause, WhyCause::LeftInConsul);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn unknown_task_says_what_was_searched() {
     let nobody: TaskId = id(99);
     let observed = Inspection { clusters: vec![healthy()], problems: Vec::new() };
     let report = why_task(&nobody, &observed, &background(), now());
-    assert_eq!((report.cause, report.condition), (Cause::UnknownTask, Condition::Unknown));
+    assert_eq!((report.cause, report.condition), (WhyCause::UnknownTask, Condition::Unknown));
     assert!(
         report
             .conclusion

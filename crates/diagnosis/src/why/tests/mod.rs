@@ -44,14 +44,14 @@ fn asked(change: impl FnOnce(&mut InspectedCluster, &mut Background)) -> WhyRepo
 }
 
 /// Its cause and its sentence.
-fn because(change: impl FnOnce(&mut InspectedCluster, &mut Background)) -> (Cause, String) {
+fn because(change: impl FnOnce(&mut InspectedCluster, &mut Background)) -> (WhyCause, String) {
     let report = asked(change);
     (report.cause, report.conclusion)
 }
 
 /// Asserts its cause, and a part of its sentence.
 #[track_caller]
-fn assert_because(cause: Cause, part: &str, change: impl FnOnce(&mut InspectedCluster, &mut Background)) {
+fn assert_because(cause: WhyCause, part: &str, change: impl FnOnce(&mut InspectedCluster, &mut Background)) {
     let (found, sentence) = because(change);
     assert!(found == cause && sentence.contains(part), "{found:?}: {sentence}");
 }

@@ -15,13 +15,13 @@ fn task_that_is_as_it_should_be_is_healthy() {
     let report = asked(|_, _| {});
     assert_eq!(
         (report.cause, report.conclusion.as_str(), report.condition),
-        (Cause::Healthy, "healthy", Condition::Healthy)
+        (WhyCause::Healthy, "healthy", Condition::Healthy)
     );
 }
 
 #[test]
 fn task_outside_the_mesh_is_told_what_is_missing() {
-    assert_because(Cause::NotInTheMesh, "consul.hashicorp.com/mesh", |cluster, _| {
+    assert_because(WhyCause::NotInTheMesh, "consul.hashicorp.com/mesh", |cluster, _| {
         forget(cluster);
         cluster.others.insert(id(1));
     });
@@ -34,12 +34,12 @@ fn task_whose_definition_could_not_be_read_is_not_said_to_be_outside_the_mesh() 
         cluster.others.insert(id(1));
         cluster.unsorted.insert(id(1));
     });
-    assert_eq!((report.cause, report.condition), (Cause::DefinitionNotRead, Condition::Unknown));
+    assert_eq!((report.cause, report.condition), (WhyCause::DefinitionNotRead, Condition::Unknown));
 }
 
 #[test]
 fn task_with_another_tasks_id_is_found() {
-    assert_because(Cause::AnotherTasksId, id(7).as_str(), |cluster, _| {
+    assert_because(WhyCause::AnotherTasksId, id(7).as_str(), |cluster, _| {
         let other = id(7);
         let config = format!(
             r#"{{"service":{{"name":"web","port":80,"meta":{{"task-id":"{other}"}}}},"proxy":{{}},"healthSyncContainers":["app"]}}"#
@@ -58,12 +58,12 @@ fn stop_container(cluster: &mut InspectedCluster, name: &str, code: i32) {
 #[test]
 fn proxy_that_has_stopped_is_named_with_who_drained_the_task() {
     let proxy = "consul-dataplane exited with 139 while the task still runs";
-    assert_because(Cause::ProxyStopped, proxy, |cluster, _| stop_container(cluster, DATAPLANE, 139));
+    assert_because(WhyCause::ProxyStopped, proxy, |cluster, _| stop_container(cluster, DATAPLANE, 139));
     for (outcome, who) in [
         ("done", "The controller drained it at 2026-11-23 11:59:00 UTC"),
         ("observed", "The controller is in Mode=observe and did not drain it"),
     ] {
-        assert_because(Cause::ProxyStopped, who, |cluster, background| {
+        assert_because(WhyCause::ProxyStopped, who, |cluster, background| {
             stop_container(cluster, DATAPLANE, 139);
             background.log(1, of_task("drain", outcome));
         });
@@ -79,7 +79,7 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
         })
     };
     let (cause, sentence) = without_tokens(|_| {});
-    assert_eq!(cause, Cause::TokenDeleted);
+    assert_eq!(cause, WhyCause::TokenDeleted);
     let unknown =
         "the controller's log since 2026-11-22 12:00:00 UTC does not say who deleted it (with LogLevel=info it would)";
     assert!(sentence.contains(unknown), "{sentence}");
@@ -92,10 +92,10 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
         let described = ListedToken { auth_method: None, ..login_token(1) };
         background.tokens = Some(tokens(vec![login_token(2), described.clone(), described]));
     });
-    assert_eq!(cause, Cause::TokenDeleted);
+    assert_eq!(cause, WhyCause::TokenDeleted);
     // They may be in another datacenter, if there is none at all; and what could not be read is not absent
-    assert_eq!(because(|_, background| background.tokens = Some(tokens(Vec::new()))).0, Cause::Healthy);
-    assert_eq!(because(|_, background| background.tokens = None).0, Cause::Healthy);
+    assert_eq!(because(|_, background| background.tokens = Some(tokens(Vec::new()))).0, WhyCause::Healthy);
+    assert_eq!(because(|_, background| background.tokens = None).0, WhyCause::Healthy);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn token_of_a_service_that_is_gone_says_who_revoked_it() {
         });
         background.log(10, revoked);
     });
-    assert_eq!(cause, Cause::TokenDeleted);
+    assert_eq!(cause, WhyCause::TokenDeleted);
     let who = "the controller deleted it at 2026-11-23 11:50:00 UTC, because no task of the service runs";
     assert!(sentence.contains(who) && sentence.contains("read from consul-ecs-web"), "{sentence}");
     // It is there
@@ -116,7 +116,7 @@ fn token_of_a_service_that_is_gone_says_who_revoked_it() {
         let description = format!("Token for web service\nconsul.hashicorp.com/cluster: {}", super::cluster()).into();
         background.tokens = Some(tokens(vec![ListedToken { description, ..login_token(1) }]));
     });
-    assert_eq!(cause, Cause::Healthy);
+    assert_eq!(cause, WhyCause::Healthy);
 }
 
 /// The instances of the first task are in maintenance mode.
@@ -136,11 +136,11 @@ fn drain(cluster: &mut InspectedCluster, output: &str) {
 #[test]
 fn drained_task_says_by_whom_and_why() {
     let by = "not by the controller: its instance is in Consul's maintenance mode (backup until noon)";
-    assert_because(Cause::Drained, by, |cluster, _| drain(cluster, "backup until noon"));
+    assert_because(WhyCause::Drained, by, |cluster, _| drain(cluster, "backup until noon"));
     let (_, sentence) = because(|cluster, _| drain(cluster, DrainReason::ProxyStopped.as_str()));
     assert!(sentence.starts_with("It is drained: the controller put it into maintenance mode ("), "{sentence}");
     let at = "the controller put it into maintenance mode at 2026-11-23 11:56:00";
-    assert_because(Cause::Drained, at, |cluster, background| {
+    assert_because(WhyCause::Drained, at, |cluster, background| {
         drain(cluster, DrainReason::Stopping.as_str());
         background.log(4, of_task("mark_critical", "done"));
     });
@@ -157,11 +157,11 @@ fn task_that_is_drained_because_of_its_host_names_the_host_and_since_when() {
     };
     let contact = "ECS has had no contact with the agent on arn:aws:ecs:us-east-1:123456789012:container-instance/prod/0123 \
                    since 2026-11-23T11:53:00Z";
-    assert_because(Cause::Drained, contact, |cluster, _| {
+    assert_because(WhyCause::Drained, contact, |cluster, _| {
         on(cluster);
         drain(cluster, DrainReason::HostGone.as_str());
     });
-    assert_because(Cause::Disconnected, contact, |cluster, _| on(cluster));
+    assert_because(WhyCause::Disconnected, contact, |cluster, _| on(cluster));
     let observed = |cluster| Inspection { clusters: vec![cluster], problems: Vec::new() };
     let mut cluster = healthy();
     on(&mut cluster);
@@ -193,7 +193,7 @@ fn check_of_another_program_at_the_sidecar_is_named() {
         })
     };
     let (cause, sentence) = with_check("esm-ping", "pong");
-    assert_eq!(cause, Cause::ForeignCheck);
+    assert_eq!(cause, WhyCause::ForeignCheck);
     assert!(
         sentence.starts_with("Its container consul-ecs-health-sync exits with an error whenever it starts"),
         "{sentence}"
@@ -201,7 +201,7 @@ fn check_of_another_program_at_the_sidecar_is_named() {
     assert!(sentence.contains("nor the controller has written: esm-ping."), "{sentence}");
     // Not a drain of the controller
     let own = with_check("_service_maintenance:x", DrainReason::ProxyStopped.as_str());
-    assert_eq!(own.0, Cause::HealthSyncStopped);
+    assert_eq!(own.0, WhyCause::HealthSyncStopped);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn running_task_whose_mesh_init_failed_was_never_registered() {
         deregister(cluster);
         stop_container(cluster, INIT, 2);
     });
-    assert_eq!(cause, Cause::MeshInitFailed);
+    assert_eq!(cause, WhyCause::MeshInitFailed);
     assert!(
         sentence
             .starts_with("It was never registered in Consul because its container consul-ecs-mesh-init exited with 2")
@@ -220,7 +220,7 @@ fn running_task_whose_mesh_init_failed_was_never_registered() {
 #[test]
 fn task_that_cannot_log_in_is_told_to_check_the_auth_method() {
     let expected = "check the auth method iam-ecs, its binding rules";
-    assert_because(Cause::LoginRefused, expected, |cluster, background| {
+    assert_because(WhyCause::LoginRefused, expected, |cluster, background| {
         deregister(cluster);
         described(&mut cluster.tasks[0]).containers[0] = container(INIT, ContainerHealth::Unknown);
         background.tokens = Some(tokens(vec![login_token(2)]));
@@ -233,7 +233,7 @@ fn task_that_cannot_log_in_is_told_to_check_the_auth_method() {
 #[test]
 fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
     let (cause, sentence) = because(|cluster, _| deregister(cluster));
-    assert_eq!(cause, Cause::LostFromTheCatalog);
+    assert_eq!(cause, WhyCause::LostFromTheCatalog);
     assert!(
         sentence.contains("the controller's log shows no deregistration")
             && sentence.ends_with("registers it again. To sweep now: ecs-mesh sweep --cluster prod"),
@@ -245,10 +245,10 @@ fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
         instances.find(|it| it.task == id(1) && it.kind.is_empty()).unwrap().name = "other".to_owned();
     });
     let lost = format!("Consul has lost its instance web-{}: it is no longer registered", id(1));
-    assert!(cause == Cause::LostFromTheCatalog && sentence.starts_with(&lost), "{sentence}");
+    assert!(cause == WhyCause::LostFromTheCatalog && sentence.starts_with(&lost), "{sentence}");
     // Without a login token it takes another proof
     let no_token = "because Consul lists no login token of the task. Otherwise replace the task";
-    assert_because(Cause::LostFromTheCatalog, no_token, |cluster, background| {
+    assert_because(WhyCause::LostFromTheCatalog, no_token, |cluster, background| {
         deregister(cluster);
         background.tokens = Some(tokens(Vec::new()));
     });
@@ -278,12 +278,12 @@ fn controller_that_failed_lately_is_named_if_the_task_is_not_as_it_should_be() {
     };
     let (cause, sentence) = failing(1);
     let expected = "failed at 2026-11-23 11:59:00 UTC (consul_permission_denied: no). Fix this error";
-    assert!(cause == Cause::ControllerFailed && sentence.contains(expected), "{sentence}");
-    assert_eq!(failing(61).0, Cause::NotPassing, "an old failure explains nothing");
-    assert_eq!(because(|_, background| background.history.lines.push(failed(1))).0, Cause::Healthy);
+    assert!(cause == WhyCause::ControllerFailed && sentence.contains(expected), "{sentence}");
+    assert_eq!(failing(61).0, WhyCause::NotPassing, "an old failure explains nothing");
+    assert_eq!(because(|_, background| background.history.lines.push(failed(1))).0, WhyCause::Healthy);
     // What it has lost comes first, and names the failure
     let failure = "; the controller's last action for it failed at";
-    assert_because(Cause::LostFromTheCatalog, failure, |cluster, background| {
+    assert_because(WhyCause::LostFromTheCatalog, failure, |cluster, background| {
         deregister(cluster);
         background.history.lines.push(failed(1));
     });
@@ -310,13 +310,13 @@ fn container_that_is_not_healthy_is_named_with_its_log() {
          stream ecs/app/{}) and check the command of its health check",
         id(1)
     );
-    assert_eq!((cause, sentence), (Cause::NeverHealthy, expected));
+    assert_eq!((cause, sentence), (WhyCause::NeverHealthy, expected));
 }
 
 #[test]
 fn health_sync_that_has_stopped_says_who_reports_the_health() {
     const HEALTH_SYNC: &str = "consul-ecs-health-sync";
-    assert_because(Cause::HealthSyncStopped, "only sweeps write its health", |cluster, _| {
+    assert_because(WhyCause::HealthSyncStopped, "only sweeps write its health", |cluster, _| {
         revision(&mut cluster.tasks[0]).programs.health_sync = Some(HEALTH_SYNC.to_owned());
         let container = container(HEALTH_SYNC, ContainerHealth::Unknown);
         described(&mut cluster.tasks[0]).containers.push(TaskContainer { is_stopped: true, ..container });
@@ -326,8 +326,8 @@ fn health_sync_that_has_stopped_says_who_reports_the_health() {
 #[test]
 fn everything_else_is_said_as_status_says_it() {
     let critical = "is HEALTHY in ECS, but its check in Consul is critical";
-    assert_because(Cause::NotPassing, critical, |cluster, _| fail_checks(cluster));
-    assert_because(Cause::Disconnected, "", |cluster, _| {
+    assert_because(WhyCause::NotPassing, critical, |cluster, _| fail_checks(cluster));
+    assert_because(WhyCause::Disconnected, "", |cluster, _| {
         described(&mut cluster.tasks[0]).placement.is_disconnected = true;
     });
     let report = asked(|cluster, _| {
@@ -336,16 +336,16 @@ fn everything_else_is_said_as_status_says_it() {
         (task.end.created_at, task.end.started_at) = (Some(minutes_ago(1)), None);
         task.containers = vec![container(INIT, ContainerHealth::Unknown)];
     });
-    assert_eq!((report.cause, report.condition), (Cause::Starting, Condition::Starting), "{}", report.conclusion);
+    assert_eq!((report.cause, report.condition), (WhyCause::Starting, Condition::Starting), "{}", report.conclusion);
     let report = asked(|cluster, _| cluster.catalog = None);
-    assert_eq!((report.cause, report.condition), (Cause::ConsulNotRead, Condition::Unknown));
+    assert_eq!((report.cause, report.condition), (WhyCause::ConsulNotRead, Condition::Unknown));
     let report = asked(|cluster, _| {
         let task = described(&mut cluster.tasks[0]);
         (task.phase, task.last_status) = (TaskPhase::Unknown, "HIBERNATING".to_owned());
     });
-    assert_eq!((report.cause, report.condition), (Cause::StatusUnknown, Condition::Unknown));
+    assert_eq!((report.cause, report.condition), (WhyCause::StatusUnknown, Condition::Unknown));
     assert!(report.conclusion.contains("HIBERNATING"), "{}", report.conclusion);
-    assert_because(Cause::NotRegistered, "", |cluster, _| {
+    assert_because(WhyCause::NotRegistered, "", |cluster, _| {
         described(&mut cluster.tasks[0]).placement.address = None;
         deregister(cluster);
     });

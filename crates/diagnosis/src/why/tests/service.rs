@@ -25,7 +25,7 @@ fn service_is_explained_by_its_worst_task() {
     let report = asked(|cluster, _| deregister(cluster));
     let expected = format!("1 of its 2 tasks, {}, has a fault: Consul has lost it", id(1));
     assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
-    assert_eq!(report.cause, Cause::LostFromTheCatalog);
+    assert_eq!(report.cause, WhyCause::LostFromTheCatalog);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn service_whose_tasks_fail_is_explained_by_the_last_that_stopped() {
         cluster.catalog.as_mut().unwrap().instances.clear();
         background.history.lines.push(end_line("EssentialContainerExited", "app exited with 3"));
     });
-    assert_eq!(report.cause, Cause::EssentialContainerExited, "{}", report.conclusion);
+    assert_eq!(report.cause, WhyCause::EssentialContainerExited, "{}", report.conclusion);
     assert!(report.timeline.iter().any(|event| event.what.contains("app exited with 3")), "{report:?}");
 }
 
@@ -60,12 +60,12 @@ fn service_that_starts_again_and_again_says_why_the_last_task_failed() {
         starting(cluster);
         cluster.tasks.remove(0);
     });
-    assert_eq!((report.cause, report.condition), (Cause::Starting, Condition::Starting), "{}", report.conclusion);
+    assert_eq!((report.cause, report.condition), (WhyCause::Starting, Condition::Starting), "{}", report.conclusion);
     let report = asked(|cluster, _| {
         starting(cluster);
         stop(cluster, "EssentialContainerExited", "…", vec![exited("app", Some(3), None)]);
     });
-    assert_eq!((report.cause, report.condition), (Cause::EssentialContainerExited, Condition::Faulty));
+    assert_eq!((report.cause, report.condition), (WhyCause::EssentialContainerExited, Condition::Faulty));
     let expected = format!("It is starting again; the last failed task is {}: It stopped because", id(1));
     assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
 }
@@ -78,7 +78,7 @@ fn service_that_ecs_cannot_place_says_why() {
     });
     let expected = "2 of its 3 desired tasks run because ECS was unable to place a task because of no capacity. Fix \
                     this problem";
-    assert_eq!((report.cause, report.conclusion.as_str()), (Cause::NotPlaced, expected));
+    assert_eq!((report.cause, report.conclusion.as_str()), (WhyCause::NotPlaced, expected));
 }
 
 #[test]
@@ -131,12 +131,12 @@ fn ecs_service_outside_the_mesh_is_told_what_is_missing() {
         why_service("batch", None, &observed, &background(), now())
     };
     let report = outside(true);
-    assert_eq!((report.cause, report.condition), (Cause::NotInTheMesh, Condition::Faulty), "{}", report.conclusion);
+    assert_eq!((report.cause, report.condition), (WhyCause::NotInTheMesh, Condition::Faulty), "{}", report.conclusion);
     assert!(report.conclusion.contains("its task definition web:3 lacks the tag"), "{}", report.conclusion);
     let report = outside(false);
     assert_eq!(
         (report.cause, report.condition),
-        (Cause::DefinitionNotRead, Condition::Unknown),
+        (WhyCause::DefinitionNotRead, Condition::Unknown),
         "{}",
         report.conclusion
     );
@@ -152,11 +152,11 @@ fn service_that_is_gone_or_was_never_there_is_told_apart() {
         why_service("billing", None, &observed, background, now())
     };
     let report = without(&background());
-    assert_eq!((report.cause, report.condition), (Cause::UnknownService, Condition::Unknown));
+    assert_eq!((report.cause, report.condition), (WhyCause::UnknownService, Condition::Unknown));
     let mut background = background();
     background.log(60, json!({ "action": "revoke", "outcome": "done", "holder": "service billing" }));
     let report = without(&background);
-    assert_eq!((report.cause, report.condition), (Cause::Gone, Condition::Ended), "{}", report.conclusion);
+    assert_eq!((report.cause, report.condition), (WhyCause::Gone, Condition::Ended), "{}", report.conclusion);
 }
 
 #[test]

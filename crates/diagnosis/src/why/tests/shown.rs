@@ -50,10 +50,25 @@ fn what_was_only_observed_says_so() {
         (repair["reason"], call["call"]) = (json!("Consul has lost it"), json!("PUT /v1/txn"));
         background.history.lines = vec![line(3, repair.clone()), line(2, call), line(2, repair)];
     });
-    let by_controller: Vec<&Event> = report.timeline.iter().filter(|event| event.who == Who::Controller).collect();
+    let by_controller: Vec<&PastEvent> = report.timeline.iter().filter(|event| event.who == Who::Controller).collect();
     let [event] = by_controller.as_slice() else { panic!("{by_controller:?}") };
     let what = "not done (Mode=observe): registered it again, because Consul has lost it";
     assert_eq!((event.what.as_str(), event.times, event.last_at), (what, 2, minutes_ago(2)));
+}
+
+#[test]
+fn what_consul_refused_says_so_and_hides_no_failure() {
+    let report = asked(|_, background| {
+        let mut refused = of_task("force_leave", "refused");
+        refused["reason"] = json!("add operator = \"write\" to its policy");
+        let failed =
+            json!({ "outcome": "failed", "error": "ecs", "reason": "throttled", "task_id": id(1).to_string() });
+        background.history.lines = vec![line(3, failed), line(2, refused)];
+    });
+    let said: Vec<&str> =
+        report.timeline.iter().filter(|it| it.who == Who::Controller).map(|it| it.what.as_str()).collect();
+    let refused = "not permitted: force_leave: add operator = \"write\" to its policy";
+    assert_eq!(said, ["failed: an unnamed action (ecs): throttled", refused]);
 }
 
 #[test]
@@ -61,7 +76,7 @@ fn timestamps_of_the_report_are_those_of_the_question() {
     let report = asked(|_, _| {});
     assert_eq!(report.read_at, now());
     assert_eq!(report.since, now() - SignedDuration::from_hours(24));
-    let subject = Subject {
+    let subject = WhySubject {
         task: Some(id(1).to_string()),
         service: Some("web".to_owned()),
         cluster: Some(cluster().to_string()),

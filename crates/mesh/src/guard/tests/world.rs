@@ -4,11 +4,12 @@ use super::*;
 use crate::{
     catalog::{AgentStatus, CatalogNode, ClientAgent, Member, ServiceInstance},
     examples::{self, token},
+    holder::TokenHolder,
     lifecycle::Idle,
     secret::Retirement,
     task::{MeshTask, TaskPhase},
     tenancy::Tenancy,
-    token::{Grants, ServiceGrant, TokenHolder},
+    token::{Grants, ServiceGrant},
 };
 
 /// When the sweep began.
