@@ -6,8 +6,9 @@ use std::{
 };
 
 use local_stack::{
+    deploy::TIME_BOUNDS,
     scratch,
-    world::{TIME_BOUNDS, World, task_id},
+    world::{World, task_id},
 };
 use serde_json::{Value, json};
 use test_harness::{

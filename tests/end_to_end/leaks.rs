@@ -7,8 +7,9 @@ use ecs_mesh_controller::custom_resource::PROOF;
 use serde_json::{Value, json};
 
 use local_stack::{
+    deploy::TIME_BOUNDS,
     functions::binary,
-    world::{TIME_BOUNDS, World, idle_check, task_id},
+    world::{World, idle_check, task_id},
 };
 use test_harness::{
     function::{Function, RuntimeApi, wait_for_requests},

@@ -17,7 +17,7 @@ use consul::RetryPolicy;
 use controller::{BatchReport, Controller, Delivery, Edges, settings::Settings};
 use ecs_mesh_controller::wiring;
 use jiff::{SignedDuration, Timestamp};
-use local_stack::world::TIME_BOUNDS;
+use local_stack::deploy::TIME_BOUNDS;
 use observe::{Clock, Deadline, Reads, SweepOrder};
 use report::SweepOutcome;
 use test_harness::fleet::Fleet;

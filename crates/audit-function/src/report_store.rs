@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 
 use crate::order::Invocation;
 
-/// The lifetime of a link.
 const LINK_LIFETIME: Duration = Duration::from_secs(60 * 60);
 const RECORD_TYPE: &str = "application/json";
 

@@ -100,7 +100,6 @@ pub enum Applies {
     Controller,
     /// Those with a Consul client agent in the task.
     ConsulClient,
-    /// Those with Consul Dataplane.
     ConsulDataplane,
     /// The same, and the controller of consul-ecs.
     ConsulDataplaneAndController,

@@ -24,7 +24,6 @@ const FILTER_LIMIT: usize = 200;
 /// The time-out of a call. It is not repeated: a message returns to the queue, and the next sweep asks again.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An error of EC2.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Ec2Error {
     /// EC2 refused the call.

@@ -14,7 +14,6 @@ use mesh::{
 
 use crate::sdk::{Lazy, describe, lazy};
 
-/// An error of IAM.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum IamError {
     /// The call failed, after retries.

@@ -53,7 +53,6 @@ pub struct DeployedStack {
     pub parameters: BTreeMap<String, String>,
 }
 
-/// A resource of a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackResource {
     /// Its physical ID.

@@ -48,7 +48,6 @@ pub trait MessageVisibility: Send + Sync {
     async fn return_after(&self, messages: &[(String, Duration)]) -> Result<(), QueueError>;
 }
 
-/// An SQS queue.
 pub struct SqsQueue {
     client: Lazy<Client>,
     url: String,
@@ -116,7 +115,6 @@ fn failed<E: Error + 'static>(operation: &'static str) -> impl Fn(E) -> QueueErr
     move |error| QueueError { operation, reason: describe(&error) }
 }
 
-/// A dead-letter queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetterQueue {
     pub arn: String,

@@ -79,7 +79,6 @@ pub enum SecretsError {
     NotOurs(#[from] InvalidField),
 }
 
-/// Reads secrets.
 #[async_trait]
 pub trait SecretReads: Send + Sync {
     /// Reads the secret.
@@ -89,7 +88,6 @@ pub trait SecretReads: Send + Sync {
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError>;
 }
 
-/// Writes secrets.
 #[async_trait]
 pub trait SecretWrites: Send + Sync {
     /// Writes a state into the secret, which is created if it does not exist, and returns the new version ID. The write

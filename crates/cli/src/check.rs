@@ -28,8 +28,8 @@ use clap::{
 use document::{InputProblem, SourceFile};
 
 use crate::{
-    account::LiveArguments,
     config::{self, ConfigurationArguments, NAME, RuleArguments},
+    live::LiveArguments,
     output::Progress,
     rules::tone,
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, counted},

@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use observe::Wanted;
 
 use crate::{
-    account::{AwsArguments, Clients, HistoryArguments, PrefixArguments, known, runtime, selected},
+    account::{AwsArguments, runtime, selected},
+    clients::{Clients, known},
+    history::HistoryArguments,
+    installation::{Installation, PrefixArguments},
     output::{OutputArguments, Progress},
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago, wrapped},
     streams::{Exit, Failure, Streams},
@@ -51,7 +54,7 @@ async fn read(arguments: &Arguments, progress: &Progress) -> Result<CompareRepor
     let mut clusters = selected(&clients.ecs, &[]).await?;
     let named = clusters_of(&history);
     clusters.retain(|cluster| named.contains(cluster.as_str()));
-    let installation = clients.installation(arguments.history.stack(), &arguments.prefix).await?;
+    let installation = Installation::read(&clients.sdk, arguments.history.stack(), &arguments.prefix).await?;
     let inspector = clients.inspector(&installation);
     let observed = inspector.inspect(&clusters, &|what| progress.say(&format!("reading {what}"))).await;
     progress.say("reading tokens");

@@ -12,8 +12,10 @@ use mesh::cluster_selection::ClusterSelection;
 use observe::{AccountReading, Deadline, Inspector, InstallationReader};
 
 use crate::{
-    account::{AwsArguments, LONGEST_READING, StackArguments, runtime, secret_prefix},
+    account::{AwsArguments, runtime},
+    clients::LONGEST_READING,
     consul_variables::{ConsulVariables, names_consul},
+    installation::{StackArguments, secret_prefix},
     output::{OutputArguments, Progress},
     sheet::{Cell, Medium, Sheet, Tone, counted, wrapped},
     streams::{Exit, Failure, Streams},

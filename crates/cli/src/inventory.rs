@@ -14,9 +14,11 @@ use mesh::{names::InvalidField, release::Release};
 use serde::Serialize;
 
 use crate::{
-    account::{AwsArguments, Clients, PrefixArguments, StackArguments, runtime, selected},
+    account::{AwsArguments, runtime, selected},
+    clients::Clients,
     config::{self, working_directory},
     consul_variables::{ConsulVariables, names_consul},
+    installation::{Installation, PrefixArguments, StackArguments},
     output::{Listing, Progress, json},
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, counted, wrapped},
     streams::{Exit, Failure, Streams},
@@ -136,7 +138,7 @@ impl Document {
 
 async fn of_clusters(arguments: &Arguments) -> Result<InventoryReport, Failure> {
     let clients = Clients::new(&arguments.aws).await?;
-    let installation = clients.installation(&arguments.stack.stack, &arguments.prefix).await?;
+    let installation = Installation::read(&clients.sdk, &arguments.stack.stack, &arguments.prefix).await?;
     let progress = Progress::new()?;
     let work = async {
         progress.say("listing clusters");

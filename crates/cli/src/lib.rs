@@ -9,6 +9,7 @@
 
 mod account;
 mod check;
+mod clients;
 mod compare;
 mod config;
 mod consul_variables;
@@ -17,8 +18,11 @@ mod explain;
 mod fix;
 mod graph;
 mod help;
+mod history;
 mod inject;
+mod installation;
 mod inventory;
+mod live;
 mod lsp;
 mod output;
 mod reconcile;

@@ -12,7 +12,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    account::{AwsArguments, StackArguments, runtime},
+    account::{AwsArguments, runtime},
+    installation::StackArguments,
     output::{self, Output, OutputArguments, Progress},
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago, counted},
     streams::{Exit, Failure, Streams, confirm_unless},

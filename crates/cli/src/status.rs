@@ -13,7 +13,9 @@ use report::SweepReport;
 use serde_json::Value;
 
 use crate::{
-    account::{AwsArguments, Clients, Installation, PrefixArguments, StackArguments, known, runtime},
+    account::{AwsArguments, runtime},
+    clients::{Clients, known},
+    installation::{Installation, PrefixArguments, StackArguments},
     output::{Output, OutputArguments, Progress, document},
     reconcile::Reconcile,
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago, counted, wrapped},
@@ -59,7 +61,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
         let clients = Clients::new(&arguments.aws).await?;
-        let installation = clients.installation(&arguments.stack.stack, &arguments.prefix).await?;
+        let installation = Installation::read(&clients.sdk, &arguments.stack.stack, &arguments.prefix).await?;
         loop {
             let (report, clusters) = match read(arguments, &clients, &installation).await {
                 // It may be readable the next time.

@@ -9,7 +9,8 @@ use report::{CheckStatus, ClusterReport, PlannedAction, SweepOutcome, SweepRepor
 use serde_json::{Value, json};
 
 use crate::{
-    account::{AwsArguments, StackArguments, runtime, selected},
+    account::{AwsArguments, runtime, selected},
+    installation::StackArguments,
     output::{self, Output, OutputArguments, Progress},
     reconcile::{Reconcile, deletions, has_actions, has_changes},
     sheet::{Cell, Medium, Sheet, Tone, counted, wrapped},

@@ -11,9 +11,10 @@ use mesh::arn::{ClusterArn, TaskArn, TaskId};
 use observe::{Inspection, Wanted};
 
 use crate::{
-    account::{
-        AwsArguments, Clients, HistoryArguments, Installation, PrefixArguments, ReadTokens, known, runtime, selected,
-    },
+    account::{AwsArguments, runtime, selected},
+    clients::{Clients, ReadTokens, known},
+    history::HistoryArguments,
+    installation::{Installation, PrefixArguments},
     output::{OutputArguments, Progress},
     sheet::{Cell, Medium, Sheet, Tone, wrapped},
     streams::{Exit, Failure, Streams},
@@ -64,7 +65,7 @@ enum Question {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
         let clients = Clients::new(&arguments.aws).await?;
-        let installation = clients.installation(arguments.history.stack(), &arguments.prefix).await?;
+        let installation = Installation::read(&clients.sdk, arguments.history.stack(), &arguments.prefix).await?;
         let progress = Progress::new()?;
         let asking = Asking { arguments, clients: &clients, installation: &installation, progress: &progress };
         let mut report = progress.during(asking.report()).await?;

@@ -21,7 +21,6 @@ use crate::{
 /// The fields of an object, by the names of Consul's HTTP API.
 pub type Fields = Map<String, Value>;
 
-/// The kinds of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectKind {
     /// An admin partition (Enterprise).

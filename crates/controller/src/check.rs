@@ -43,7 +43,6 @@ pub(crate) fn add_sweep(report: &mut CheckReport, swept: SweepReport) {
     report.held_back.extend(guarded.map(|(cluster, reason)| format!("{cluster}: {reason}")));
 }
 
-/// Checks an installation.
 pub(crate) struct InstallationCheck {
     mode: Mode,
     needs_operator: bool,
@@ -112,7 +111,6 @@ fn unreadable(error: ConsulError) -> Problem {
 /// A permission that the controller's own token does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingPermission {
-    /// The permission.
     pub permission: Permission,
     /// The partition, and the names and patterns of the clusters in it (Enterprise).
     pub place: Option<(TenancyName, Vec<ClusterPattern>)>,

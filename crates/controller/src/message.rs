@@ -41,7 +41,6 @@ pub(crate) enum Message {
     TaskChange(Box<TaskChange>),
     /// A host has lost contact with ECS.
     LostHost(LostHost),
-    /// An idle check.
     IdleCheck(IdleCheck),
     /// A second look at tasks that ECS did not know.
     SecondLook(SecondLook),
@@ -188,7 +187,6 @@ pub struct Delivery {
 /// An idle check that messages request.
 #[derive(Default)]
 pub(super) struct RequestedCheck {
-    /// The messages.
     pub(super) messages: Vec<usize>,
     /// The length of the longest chain of own messages that led to one of them.
     pub(super) hops: u32,

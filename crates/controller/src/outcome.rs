@@ -13,7 +13,6 @@ use crate::error::ControllerError;
 /// The changes in a batch, by task.
 pub(crate) type Changes = BTreeMap<TaskArn, TaskChange>;
 
-/// The source of a plan.
 #[derive(Clone, Copy)]
 pub(crate) enum PlanSource<'a> {
     /// Events, which may be stale.

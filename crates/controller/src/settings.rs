@@ -34,7 +34,6 @@ pub enum CredentialSetting {
     Token(SecretString),
 }
 
-/// The settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// `CONSUL_HTTP_ADDR`.

@@ -94,7 +94,6 @@ impl TokenWrites for WithoutWrites {
     }
 }
 
-/// The service that a new token is for.
 fn service_of(new: &NewToken) -> Option<&str> {
     match &new.grant {
         Grant::ServiceIdentity(service) => Some(service.as_str()),

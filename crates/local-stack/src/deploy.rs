@@ -14,8 +14,11 @@ use super::aws::{Aws, REGION};
 use super::functions::{ARCHITECTURE, built_template, earlier_template};
 use super::http::Answer;
 use super::wait::eventually;
-use super::world::TIME_BOUNDS;
 use super::{in_repository, scratch, tool};
+
+/// The `TimeBounds` of deployments on the local stack: an idle service's token is hidden for 15 seconds before it is deleted, and
+/// a status that contradicts ECS is corrected if it still does a second later.
+pub const TIME_BOUNDS: &str = "ecs-lag=1,secrets-lag=1,attempt=10,call=2,clocks=1,shown=4,health-lag=1";
 
 const BUCKET: &str = "artifacts";
 /// How long one run of the SAM CLI may take on a busy machine.
@@ -233,7 +236,6 @@ pub async fn stack_id(aws: &Aws, stack: &str) -> String {
     Outputs::of(aws, stack).await.element("StackId")
 }
 
-/// The status of a stack.
 pub async fn status(aws: &Aws, stack: &str) -> String {
     Outputs::of(aws, stack).await.element("StackStatus")
 }

@@ -44,9 +44,7 @@ use consul::Consul;
 
 /// Both servers, without content.
 pub struct Stack {
-    /// AWS.
     pub aws: Aws,
-    /// Consul.
     pub consul: Consul,
 }
 

@@ -62,7 +62,6 @@ pub struct ContainerLog {
 /// The programs of the mesh that have stopped in a task that runs, where they do not start again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Its proxy.
     pub proxy: bool,
     /// The program that reports its health to Consul.
     pub health_sync: bool,

@@ -141,7 +141,6 @@ pub enum OrphanStep {
     Keep,
     /// Write it into the secret, which an operator has emptied although tasks require a token.
     Show,
-    /// Delete it.
     Delete(Retirement),
 }
 

@@ -164,6 +164,8 @@ fn is_tenancy(block: &str) -> bool {
     matches!(block.trim_end_matches("_prefix"), "namespace" | "partition")
 }
 
+/// The parts of a policy that matter, of any text: Consul reads policies with version 1 of HCL, which parsers of version 2 refuse
+/// in part.
 fn parts(policy: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let mut rest = policy;

@@ -340,7 +340,6 @@ impl<'a> ByTask<'a> {
         }
     }
 
-    /// The login tokens of a task.
     fn logins(&self, task: &MeshTask) -> impl Iterator<Item = &'a ListedToken> {
         let tokens = self.logins.get(task.arn.id()).into_iter().flatten().copied();
         tokens.filter(|token| token.login().is_some_and(|login| login.is_of(task.arn.id(), &task.cluster)))

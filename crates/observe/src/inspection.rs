@@ -48,7 +48,6 @@ pub struct InspectedTokens {
 pub struct Inspector<'a> {
     pub ecs: &'a AwsEcs,
     pub consul: &'a HttpConsul,
-    /// The prefix of the names of secrets.
     pub secret_prefix: SecretNamePrefix,
     /// The tenancy of tasks without Enterprise tags.
     pub default_tenancy: Tenancy,

@@ -9,11 +9,7 @@ pub enum SelectError {
     #[error(transparent)]
     Ecs(#[from] EcsError),
     #[error("no cluster {name:?} in this account and region; found {}", list(.known))]
-    Unknown {
-        /// The name.
-        name: String,
-        known: Vec<String>,
-    },
+    Unknown { name: String, known: Vec<String> },
 }
 
 fn list(names: &[String]) -> String {

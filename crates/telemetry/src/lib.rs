@@ -44,7 +44,6 @@ const FUNCTION: &str = "Function";
 /// The dimension of the severity of a finding.
 const SEVERITY: &str = "Severity";
 
-/// A metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
     pub name: &'static str,
@@ -54,7 +53,6 @@ pub struct Metric {
     pub dimensions: Vec<(&'static str, Vec<&'static str>)>,
 }
 
-/// All metrics.
 pub fn all() -> Vec<Metric> {
     let metric = |name, unit, dimensions| Metric { name, unit, dimensions };
     let by_service = || vec![(SERVICE, Service::names())];

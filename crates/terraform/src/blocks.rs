@@ -31,7 +31,6 @@ impl<'r> Reader<'r> {
         Self { block, ..self }
     }
 
-    /// The block.
     pub fn block(&self) -> &'r Block {
         self.block
     }

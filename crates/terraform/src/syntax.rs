@@ -26,7 +26,6 @@ pub struct Block {
     pub kind: String,
     pub labels: Vec<Label>,
     pub body: Body,
-    /// The file that it is in.
     pub file: usize,
     /// The bytes of its type.
     pub span: Span,

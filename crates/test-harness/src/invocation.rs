@@ -3,10 +3,7 @@
 use serde_json::Value;
 
 use crate::function::{Function, RuntimeApi, wait_for_requests};
-use local_stack::{
-    pids,
-    world::{TIME_BOUNDS, World},
-};
+use local_stack::{deploy::TIME_BOUNDS, pids, world::World};
 
 /// A function's binary, and the endpoints that it calls.
 pub struct FunctionSetup<'a> {
@@ -75,7 +72,6 @@ impl Invocation {
         pids::resident_kib(self.process.pid()).expect("the function runs")
     }
 
-    /// `kill -9`.
     pub fn kill(self) {
         drop(self);
     }

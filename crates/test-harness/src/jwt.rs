@@ -78,7 +78,6 @@ impl<'a> JwtAuthMethod<'a> {
         self.log_in(service, &meta).await
     }
 
-    /// Logs in as a service with this meta.
     pub async fn log_in(&self, service: &str, meta: &Value) -> Token {
         Token::from(&self.key.log_in(self.consul, &self.name, &json!({ "service": service }), meta).await)
     }

@@ -87,7 +87,6 @@ impl Inventory for Account {
     }
 }
 
-/// A bucket.
 #[derive(Default)]
 pub(crate) struct Bucket {
     objects: Mutex<BTreeMap<String, Stored>>,

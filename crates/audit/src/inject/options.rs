@@ -36,7 +36,6 @@ pub struct Options {
 /// The images of the mesh's containers.
 #[derive(Debug, Clone)]
 pub struct Images {
-    /// consul-ecs.
     pub consul_ecs: String,
     /// Consul Dataplane.
     pub dataplane: String,

@@ -92,7 +92,6 @@ pub struct Medium {
 /// A report that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// As HTML.
     #[error("the report could not be written as HTML: {0}")]
     Html(#[from] askama::Error),
     /// As JSON, SARIF or for GitLab.

@@ -220,7 +220,6 @@ const DEFAULT_INTERVAL: u64 = 30;
 /// The interval within the start period in newer container runtimes, in seconds.
 const START_INTERVAL: u64 = 5;
 
-/// The minimum on Fargate.
 const FARGATE_MINIMUM: u64 = 2;
 
 pub(super) static ECS_START_TIMEOUT_TOO_SHORT: Rule = Rule {

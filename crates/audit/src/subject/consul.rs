@@ -3,7 +3,7 @@
 use super::{
     Feature, Generation, Release,
     configuration::PlacedConfiguration,
-    consul_ecs::{Part, consul_ecs_version, release_of},
+    container::{Part, consul_ecs_version, release_of},
     names, ports,
 };
 use crate::versions::Program;

@@ -6,6 +6,7 @@ mod apps;
 mod configuration;
 mod consul;
 mod consul_ecs;
+mod container;
 mod credential;
 
 pub use self::{
@@ -14,10 +15,8 @@ pub use self::{
     apps::{EntryPoint, is_observer, workloads},
     configuration::{ConfigValue, PlacedConfiguration},
     consul::ConsulTask,
-    consul_ecs::{
-        ConsulEcs, ControllerTask, consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, releases_of,
-        subcommand,
-    },
+    consul_ecs::{ConsulEcs, ControllerTask},
+    container::{consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, releases_of, subcommand},
     credential::{CREDENTIALS, secrets_in, sounds_secret},
 };
 use crate::deployment::Deployment;

@@ -82,7 +82,6 @@ impl Starting {
     }
 }
 
-/// An event of a timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineEvent {
     /// The lane; `None` if it concerns the task.

@@ -67,7 +67,6 @@ pub enum Support {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ConsulEcs {
     pub line: Release,
-    /// Its newest release.
     pub newest: Release,
     /// The lines of Consul that it goes with.
     pub consul: Vec<Release>,
@@ -80,7 +79,6 @@ pub struct ConsulEcs {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Dataplane {
     pub line: Release,
-    /// Its newest release.
     pub newest: Release,
     /// The Envoy in its images.
     pub envoy: Vec<Bundled>,

@@ -143,7 +143,6 @@ impl EcsServices for AwsEcs {
 }
 
 impl AwsEcs {
-    /// The services of a cluster.
     pub async fn service_states(&self, cluster: &ClusterArn) -> Result<Vec<ServiceState>, EcsError> {
         let subject = format!("services of cluster {cluster}");
         let pages = self.client.list_services().cluster(cluster.as_str()).max_results(100).into_paginator();

@@ -24,7 +24,6 @@ use mesh::{
 
 use super::{AwsEcs, DESCRIBE_LIMIT, EcsError, only_missing, tags, timestamp};
 
-/// The pages of a list of tasks.
 type ListTasksPages = PaginationStream<Result<ListTasksOutput, SdkError<ListTasksError>>>;
 
 /// The tasks of a cluster, as ECS lists them.

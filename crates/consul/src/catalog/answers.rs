@@ -153,7 +153,6 @@ pub(super) fn check(answer: CheckAnswer, tenancy: &Tenancy) -> Option<HealthChec
     (!is_run).then(|| any_check(answer, tenancy))
 }
 
-/// A health check.
 fn any_check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
     HealthCheck {
         node: answer.node,

@@ -401,7 +401,6 @@ type Group<T> = Vec<(T, Planned)>;
 enum TokenWork {
     /// Hide or delete the holder's token.
     Retire(TokenHolder, Idle),
-    /// Delete an orphan.
     DeleteOrphan(TokenHolder, ListedToken, Retirement),
     /// Write an orphan into the holder's secret.
     ShowOrphan(TokenHolder, ListedToken),

@@ -160,9 +160,7 @@ fn rule(tenancy: &Tenancy, method: &str, description: &str, bind: (&str, &str), 
     Object { kind: ObjectKind::BindingRule, name: format!("{} {}", bind.0, bind.1), tenancy: tenancy.clone(), body }
 }
 
-/// The role of API gateways.
 const API_GATEWAY_ROLE: &str = "consul-ecs-api-gateway-role";
-/// The role of mesh gateways.
 const MESH_GATEWAY_ROLE: &str = "consul-ecs-mesh-gateway-role";
 /// The role of terminating gateways, to which users attach policies for external services.
 const TERMINATING_GATEWAY_ROLE: &str = "consul-ecs-terminating-gateway-role";

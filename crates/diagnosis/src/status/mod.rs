@@ -395,7 +395,6 @@ impl ServiceStatus {
         (&self.cluster, self.partition.as_deref(), self.namespace.as_deref(), &self.service)
     }
 
-    /// The name of the cluster.
     pub fn cluster_name(&self) -> &str {
         self.cluster.rsplit('/').next().unwrap_or_default()
     }

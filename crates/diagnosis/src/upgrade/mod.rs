@@ -74,16 +74,12 @@ pub struct NewestReleases {
 pub enum UpgradeError {
     /// The table does not have the line.
     #[error("Consul {line} is not in the table of {} (known: {})", table().as_of, all_lines())]
-    NotInTheTable {
-        /// The line.
-        line: Release,
-    },
+    NotInTheTable { line: Release },
     /// The servers are newer than the target.
     #[error("Consul's servers run {from}, which is newer than {target}: a downgrade is not supported")]
     Downgrade {
         /// The line of the servers.
         from: Release,
-        /// The target.
         target: Release,
     },
 }

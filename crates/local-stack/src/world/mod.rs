@@ -30,10 +30,6 @@ pub use tasks::{Definition, envelope, mesh_tags, task_id};
 /// The grace period of the tests' deployments: long enough to test restarts within it, short enough to wait for.
 pub const GRACE: Duration = Duration::from_secs(4);
 
-/// The `TimeBounds` of deployments on the local stack: an idle service's token is hidden for 15 seconds before it is deleted, and
-/// a status that contradicts ECS is corrected if it still does a second later.
-pub const TIME_BOUNDS: &str = "ecs-lag=1,secrets-lag=1,attempt=10,call=2,clocks=1,shown=4,health-lag=1";
-
 /// The ARN of a cluster in the local stack's account.
 pub fn cluster_arn(name: &str) -> String {
     format!("arn:aws:ecs:{REGION}:{ACCOUNT}:cluster/{name}")

@@ -119,7 +119,6 @@ impl World<'_> {
         answer["tasks"].as_array().unwrap_or_else(|| panic!("no tasks in {answer}")).clone()
     }
 
-    /// Stops a task.
     pub async fn stop(&self, task: &str) {
         self.ecs_call("StopTask", &json!({ "cluster": self.name, "task": task, "reason": "test" })).await;
     }

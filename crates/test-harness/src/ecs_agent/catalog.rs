@@ -15,7 +15,6 @@ impl DataplaneTask<'_> {
         checks.iter().map(|check| (text(check, "CheckID"), text(check, "Status"))).collect()
     }
 
-    /// All of its checks with this status.
     pub fn all_checks(&self, status: &str) -> BTreeMap<String, String> {
         self.check_ids().into_iter().map(|id| (id, status.to_owned())).collect()
     }

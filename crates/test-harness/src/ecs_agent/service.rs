@@ -16,7 +16,6 @@ pub struct DataplaneService {
     pub config: Value,
     /// Its IAM role.
     pub task_role: Option<String>,
-    /// The network mode.
     pub network_mode: &'static str,
     /// The tags of the task definition.
     pub tags: Value,
@@ -77,7 +76,7 @@ impl DataplaneService {
         body["tags"] = tags.clone();
         let answer = world.ecs_call("RunTask", &body).await;
         let arn = answer["tasks"][0]["taskArn"].as_str().unwrap_or_else(|| panic!("no task in {answer}"));
-        DataplaneTask::new(world, self, arn)
+        DataplaneTask::new(world, self.release, &self.name, arn)
     }
 
     /// Creates an ECS service with these tags, which starts one task.
@@ -100,7 +99,7 @@ impl DataplaneService {
         let of_service = json!({ "cluster": world.name, "serviceName": self.name });
         let answer = world.ecs_call("ListTasks", &of_service).await;
         let arns = answer["taskArns"].as_array().expect("the service's tasks").iter();
-        arns.map(|arn| DataplaneTask::new(world, self, arn.as_str().expect("an ARN"))).collect()
+        arns.map(|arn| DataplaneTask::new(world, self.release, &self.name, arn.as_str().expect("an ARN"))).collect()
     }
 
     async fn placed(&self, world: &World<'_>) -> Value {
@@ -108,5 +107,14 @@ impl DataplaneService {
             "cluster": world.name, "taskDefinition": self.define(world).await.0, "launchType": LAUNCH_TYPE,
             "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
         })
+    }
+}
+
+impl<'a> DataplaneTask<'a> {
+    /// A task that is registered and healthy, in ECS and in Consul.
+    pub async fn start(world: &'a World<'a>, release: Release) -> Self {
+        let task = DataplaneService::of(world, release).run(world).await;
+        task.settle().await;
+        task
     }
 }

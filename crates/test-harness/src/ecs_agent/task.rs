@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::{
     DATAPLANE, MESH_INIT, SYNCED,
     recording::{Release, TaskNames},
-    service::DataplaneService,
 };
 use crate::jwt::JwtAuthMethod;
 
@@ -20,15 +19,8 @@ pub struct DataplaneTask<'a> {
 }
 
 impl<'a> DataplaneTask<'a> {
-    pub(super) fn new(world: &'a World<'a>, service: &DataplaneService, arn: &str) -> Self {
-        Self { world, release: service.release, service: service.name.clone(), arn: arn.to_owned() }
-    }
-
-    /// A task that is registered and healthy, in ECS and in Consul.
-    pub async fn start(world: &'a World<'a>, release: Release) -> Self {
-        let task = DataplaneService::of(world, release).run(world).await;
-        task.settle().await;
-        task
+    pub(super) fn new(world: &'a World<'a>, release: Release, service: &str, arn: &str) -> Self {
+        Self { world, release, service: service.to_owned(), arn: arn.to_owned() }
     }
 
     /// `mesh-init` registers the task, its containers become healthy, and `health-sync` writes that.

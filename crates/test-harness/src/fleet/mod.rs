@@ -24,7 +24,6 @@ const RUN_AT_ONCE: usize = 10;
 /// The most concurrent calls of the fleet.
 const CONCURRENT_CALLS: usize = 8;
 
-/// A task.
 #[derive(Clone)]
 pub struct FleetTask {
     /// Name of the Consul service that it is an instance of.
@@ -35,7 +34,6 @@ pub struct FleetTask {
     pub is_running: bool,
     /// ECS's description of the task when it started.
     described: Value,
-    /// The token of its login.
     login: Option<Token>,
 }
 

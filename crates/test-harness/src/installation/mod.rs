@@ -108,7 +108,6 @@ pub fn settings<'a>(consul: &'a Recorder, aws: &'a Recorder) -> Vec<(&'static st
     ]
 }
 
-/// The ID of a task.
 pub fn task_id(number: usize) -> String {
     format!("{number:032x}")
 }
@@ -122,7 +121,6 @@ fn task_arn(number: usize) -> String {
     format!("arn:aws:ecs:us-east-1:123456789012:task/prod/{}", task_id(number))
 }
 
-/// The number of a task, by its ARN.
 fn task_number(arn: &str) -> usize {
     usize::from_str_radix(arn.rsplit('/').next().unwrap(), 16).unwrap()
 }

@@ -5,7 +5,6 @@ use std::{future::Future, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 /// A fault of a request.
 #[derive(Clone)]
 pub struct Fault {
-    /// The kind of fault.
     pub kind: FaultKind,
     /// Whether it happens before or after the server has handled the request. A delay is always before.
     pub point: FaultPoint,
@@ -34,7 +33,6 @@ impl FaultPoint {
 /// An action while a request is under way, given its sender's address. It returns whether it took effect.
 pub type Action = Arc<dyn Fn(SocketAddr) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
-/// The kinds of faults.
 #[derive(Clone)]
 pub enum FaultKind {
     /// The request arrives late.

@@ -20,7 +20,6 @@ const TYPES: &str = "AWS::AppMesh::";
 const NUMBERS: [&str; 7] =
     ["port", "weight", "priority", "healthyThreshold", "unhealthyThreshold", "intervalMillis", "timeoutMillis"];
 
-/// The kind of a resource of this type.
 pub(super) fn kind(type_name: &str) -> Option<ResourceKind> {
     let name = type_name.strip_prefix(TYPES)?;
     ResourceKind::ALL.into_iter().find(|kind| Dialect::CloudFormation.spell(kind.key()) == name)

@@ -4,7 +4,6 @@ use document::{Entry, Node, Span, Value};
 
 use super::scope::Scope;
 
-/// A resource of a template.
 pub(super) struct TemplateResource<'n> {
     pub(super) id: &'n str,
     pub(super) id_span: Span,
