@@ -68,9 +68,9 @@ impl Consul {
 
     /// Whether the instance is in maintenance mode.
     pub(crate) fn is_in_maintenance(&self, instance: &Instance) -> bool {
-        let is_maintenance = |check: &&HealthCheck| check.id == format!("_service_maintenance:{}", instance.id);
-        let mut checks = self.checks.iter().filter(|check| instance.has(check));
-        checks.find(is_maintenance).is_some_and(|check| check.status == CheckStatus::Critical)
+        let ids = ["", ":host"].map(|end| format!("_service_maintenance:{}{end}", instance.id));
+        let mut checks = self.checks.iter().filter(|check| instance.has(check) && ids.contains(&check.id));
+        checks.any(|check| check.status == CheckStatus::Critical)
     }
 
     fn remove_instance(&mut self, node: &str, id: &str) {

@@ -129,7 +129,9 @@ impl World {
         }
         for index in 0..self.ecs.tasks.len() {
             let task = &self.ecs.tasks[index];
-            let (is_gone, runs) = (task.is_on_gone_host(), task.runs_in_mesh() && task.host == back(task.host));
+            // Without its proxy it stays drained until it ends.
+            let runs = task.runs_in_mesh() && task.host == back(task.host) && !task.has_lost_proxy();
+            let is_gone = task.is_on_gone_host();
             let own = self.consul.instances.iter().filter(|instance| instance.task == *task.arn.id());
             let own: Vec<_> = own.cloned().collect();
             let is_drained = |id: &str| {

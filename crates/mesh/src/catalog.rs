@@ -147,6 +147,15 @@ pub struct HealthCheck {
 
 /// The prefix of the IDs of the checks with which Consul agents put services into maintenance mode.
 pub const MAINTENANCE: &str = "_service_maintenance:";
+/// The end of the IDs of the checks that drain because a host is gone. Only these drains end before their task, so that no other
+/// drain may share a check with them: one would replace the other.
+const OF_HOST: &str = ":host";
+
+/// The instance that a check with this ID puts into maintenance mode.
+pub fn instance_in_maintenance(check_id: &str) -> Option<&str> {
+    let instance = check_id.strip_prefix(MAINTENANCE)?;
+    Some(instance.strip_suffix(OF_HOST).unwrap_or(instance))
+}
 
 /// Why an instance is drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -176,9 +185,10 @@ impl HealthCheck {
     /// The check that drains an instance: a critical check that no health sync updates. Consul agents use the same check
     /// for maintenance mode: <https://developer.hashicorp.com/consul/commands/maint>
     pub fn maintenance(instance: &ServiceInstance, reason: DrainReason) -> Self {
+        let end = if reason == DrainReason::HostGone { OF_HOST } else { "" };
         Self {
             node: instance.node.clone(),
-            id: format!("{MAINTENANCE}{}", instance.id),
+            id: format!("{MAINTENANCE}{}{end}", instance.id),
             name: "Service Maintenance Mode".to_owned(),
             kind: "maintenance".to_owned(),
             notes: reason.as_str().to_owned(),

@@ -356,13 +356,10 @@ impl<'a> ByTask<'a> {
         self.stopped.get(id).into_iter().flatten().copied()
     }
 
-    /// Whether an instance is drained, and stays so for as long as the reason wants. A drain because its host was gone ends with
-    /// that, so that other reasons replace it.
+    /// Whether an instance is drained, and stays so for as long as the reason wants. Other drains outlast that of a gone host.
     fn is_drained(&self, instance: &ServiceInstance, reason: DrainReason) -> bool {
-        let check = HealthCheck::maintenance(instance, reason);
-        let drains = |seen: &&HealthCheck| {
-            seen.is_same_as(&check) && (reason == DrainReason::HostGone || !seen.drains_for_gone_host())
-        };
+        let checks = [reason, DrainReason::Stopping].map(|reason| HealthCheck::maintenance(instance, reason));
+        let drains = |seen: &&HealthCheck| checks.iter().any(|check| seen.is_same_as(check));
         self.critical.get(instance.id.as_str()).is_some_and(|seen| seen.iter().any(drains))
     }
 }

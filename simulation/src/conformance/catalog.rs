@@ -86,7 +86,7 @@ async fn exchange(edges: &Edges, cluster: &ClusterArn) -> Exchange {
     let mut drains: Vec<HealthCheck> = found.iter().map(drain).collect();
     all.note("drain", edges.writes.consul.set_checks(&drains).await);
     all.note("drain again", edges.writes.consul.set_checks(&drains).await);
-    // A drain because of a gone host replaces it, and ends
+    // A drain because of a gone host is another check, and ends
     let of_host = |instance: &ServiceInstance| HealthCheck::maintenance(instance, DrainReason::HostGone);
     let of_hosts: Vec<HealthCheck> = found.iter().map(of_host).collect();
     all.note("drain because of the host", edges.writes.consul.set_checks(&of_hosts).await);

@@ -87,11 +87,11 @@ impl<'a> Objects<'a> {
         let is_drained = client.set_checks(&drain).await.is_ok() && self.statuses().await == ["critical"; 2];
         let gone: Vec<HealthCheck> =
             instances.iter().map(|instance| HealthCheck::maintenance(instance, DrainReason::HostGone)).collect();
-        let is_written = client.set_checks(&gone).await.is_ok();
+        let is_written = client.set_checks(&gone).await.is_ok() && self.statuses().await == ["critical"; 3];
         let drains = client.node_checks(self.cluster.as_str(), &HOME).await.unwrap_or_default();
         let drains: Vec<HealthCheck> = drains.into_iter().filter(HealthCheck::drains_for_gone_host).collect();
         let is_ended = is_written && client.deregister_checks(&drains).await.is_ok();
-        let is_ended = is_ended && drains.len() == 1 && self.statuses().await == ["critical"];
+        let is_ended = is_ended && drains.len() == 1 && self.statuses().await == ["critical"; 2];
         vec![
             ("finds login tokens", tokens.iter().any(|token| token.accessor == self.leftover)),
             ("finds agents", !members.is_empty()),

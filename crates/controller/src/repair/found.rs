@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     broken::{Broken, LoginTokens},
-    catalog::{DrainReason, HealthCheck},
+    catalog::{HealthCheck, instance_in_maintenance},
     consul_ecs::Registration,
     member::MemberTask,
     plan::{Action, Observed, Planned},
@@ -165,8 +165,9 @@ fn healing(running: &MemberTask, broken: Broken, why: &str, observed: &Observed)
 fn instances_of(running: &MemberTask, observed: &Observed) -> String {
     let instances = observed.instances.iter().filter(|instance| instance.task == *running.task.arn.id());
     let seen = instances.map(|instance| {
-        let drain = HealthCheck::maintenance(instance, DrainReason::ProxyStopped);
-        let is_drained = observed.checks.iter().any(|check| check.is_same_as(&drain));
+        let on_node = |check: &&HealthCheck| check.node == instance.node && check.tenancy == instance.tenancy;
+        let mut checks = observed.checks.iter().filter(on_node);
+        let is_drained = checks.any(|check| instance_in_maintenance(&check.id) == Some(&instance.id));
         format!("{} {}", instance.id, if is_drained { "drained" } else { "not drained" })
     });
     let seen: Vec<String> = seen.collect();

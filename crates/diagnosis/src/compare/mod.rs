@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use mesh::{
-    catalog::MAINTENANCE, mark::HolderMark, member::MemberTask, names::ServiceName, task::TaskPhase, time::elapsed,
+    catalog::instance_in_maintenance, mark::HolderMark, member::MemberTask, names::ServiceName, task::TaskPhase,
+    time::elapsed,
 };
 use observe::{CatalogReading, History, InspectedCluster, Inspection};
 use report::{LogAction, LogLine, LogOutcome, SweepReport, SweptStatus, service_of_holder};
@@ -333,7 +334,7 @@ impl EndState<'_> {
                 Some(!self.tokens?.listed.iter().any(|token| token.mark().is_some_and(has_it)))
             }
             WorkKind::InstancesDrained => {
-                let (catalog, instance) = (self.catalog(planned)?, subject.strip_prefix(MAINTENANCE)?);
+                let (catalog, instance) = (self.catalog(planned)?, instance_in_maintenance(subject)?);
                 let is_registered = catalog.instances.iter().any(|it| it.id == instance);
                 Some(is_registered && catalog.checks.iter().all(|check| check.id != subject))
             }

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use self::task::{Leftover, gap};
 pub(crate) use self::task::{
-    OnNode, TIME_TO_DEREGISTER, TaskVerdict, is_service_token_gone, login_tokens, remedy, verdict,
+    OnNode, TIME_TO_DEREGISTER, TaskVerdict, is_service_token_gone, login_tokens, maintenance, remedy, verdict,
 };
 pub use self::untraceable::UntraceableLogins;
 use crate::{

@@ -120,7 +120,7 @@ pub(crate) fn verdict(
         return missing(member, tokens, is_new);
     }
     let failing = on_node.failing(task.arn.id());
-    if let Some(check) = failing.iter().find(|check| check.id.starts_with(MAINTENANCE)) {
+    if let Some(check) = maintenance(&failing) {
         return TaskVerdict::Drained(first_line(&check.output, "it is in Consul's maintenance mode"));
     }
     if !failing.is_empty() {
@@ -133,6 +133,12 @@ pub(crate) fn verdict(
         Some(container) => TaskVerdict::NotPassing(format!("its container {} is UNHEALTHY", container.name)),
         None => TaskVerdict::Healthy,
     }
+}
+
+/// The check that drains a task. Of two reasons, the one that lasts as long as the task is named.
+pub(crate) fn maintenance<'a>(failing: &[&'a HealthCheck]) -> Option<&'a HealthCheck> {
+    let drains = failing.iter().filter(|check| check.id.starts_with(MAINTENANCE));
+    drains.min_by_key(|check| check.drains_for_gone_host()).copied()
 }
 
 /// Why no login token proves the admission of a task as what it is registered. A client agent registers its task itself.

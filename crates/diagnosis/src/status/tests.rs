@@ -207,13 +207,17 @@ fn check_that_does_not_pass_is_explained_by_the_container_in_ecs() {
 
 #[test]
 fn drained_service_says_why() {
-    let verdict = verdict_after(|cluster| {
-        let catalog = catalog(cluster);
-        let drains = catalog.instances.iter().map(|it| HealthCheck::maintenance(it, DrainReason::ProxyStopped));
-        let drains: Vec<HealthCheck> = drains.collect();
-        catalog.checks.extend(drains);
-    });
-    assert_eq!(verdict, "both tasks are drained: the container consul-dataplane has stopped in the running task");
+    let drained = |reasons: &[DrainReason]| {
+        verdict_after(|cluster| {
+            let catalog = catalog(cluster);
+            let drains = |it| reasons.iter().map(move |reason| HealthCheck::maintenance(it, *reason));
+            let drains: Vec<HealthCheck> = catalog.instances.iter().flat_map(drains).collect();
+            catalog.checks.extend(drains);
+        })
+    };
+    let proxy = "both tasks are drained: the container consul-dataplane has stopped in the running task";
+    assert_eq!(drained(&[DrainReason::ProxyStopped]), proxy);
+    assert_eq!(drained(&[DrainReason::HostGone, DrainReason::ProxyStopped]), proxy, "the reason that lasts");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use mesh::{
-    catalog::{CheckStatus, MAINTENANCE},
+    catalog::{CheckStatus, instance_in_maintenance},
     member::MemberTask,
     task::{ContainerEnd, DescribedTask, TaskContainer, TaskEnd},
 };
@@ -228,5 +228,5 @@ fn done(line: &LogLine) -> String {
 
 /// The instance of a maintenance check.
 fn instance(line: &LogLine) -> Option<String> {
-    line.check_id.as_ref().map(|id| id.trim_start_matches(MAINTENANCE).to_owned())
+    line.check_id.as_ref().map(|id| instance_in_maintenance(id).unwrap_or(id).to_owned())
 }

@@ -2,7 +2,7 @@
 
 use mesh::{
     broken::Broken,
-    catalog::{DrainReason, HealthCheck, MAINTENANCE},
+    catalog::{DrainReason, HealthCheck},
     consul_ecs::names::DATAPLANE,
     member::MemberTask,
     repair::NotRepaired,
@@ -12,7 +12,7 @@ use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
 use super::{Conclusion, TaskEvidence, WhyCause, moment};
 use crate::{
-    status::{TaskVerdict, is_service_token_gone, login_tokens, remedy},
+    status::{TaskVerdict, is_service_token_gone, login_tokens, maintenance, remedy},
     tokens::TokenSource,
 };
 
@@ -55,7 +55,7 @@ pub(super) fn proxy_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 pub(super) fn drained(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.active()?;
     let failing = evidence.on_node.as_ref()?.failing(evidence.id);
-    let check = failing.iter().find(|check| check.id.starts_with(MAINTENANCE))?;
+    let check = maintenance(&failing)?;
     let drain = check.drain();
     let placement = &evidence.active()?.task.placement;
     let host = (drain == Some(DrainReason::HostGone)).then(|| format!(". {}", placement.lost_contact()));

@@ -231,12 +231,13 @@ proptest! {
             observed.checks.iter().any(|check| check.is_same_as(drain) && check.status == CheckStatus::Critical)
         };
         for instance in &after.instances {
-            let check = HealthCheck::maintenance(instance, DrainReason::Stopping);
-            let was_drained = is_drained(&observed, &check);
-            let ends = is_back(instance)
-                && observed.checks.iter().any(|seen| seen.is_same_as(&check) && seen.drains_for_gone_host());
-            let expected = is_to_be_drained(instance) || was_drained && !ends;
-            prop_assert_eq!(is_drained(&after, &check), expected, "{:?}", instance);
+            let until_it_ends = HealthCheck::maintenance(instance, DrainReason::Stopping);
+            let of_host = HealthCheck::maintenance(instance, DrainReason::HostGone);
+            let was_drained = is_drained(&observed, &until_it_ends);
+            let stays = was_drained || is_drained(&observed, &of_host) && !is_back(instance);
+            let is_now = is_drained(&after, &until_it_ends) || is_drained(&after, &of_host);
+            prop_assert_eq!(is_now, is_to_be_drained(instance) || stays, "{:?}", instance);
+            prop_assert!(is_drained(&after, &until_it_ends) || !was_drained, "the end of a host's drain ends no other");
         }
         let others = |observed: &Observed| observed.checks.iter().filter(|c| c.kind != "maintenance").cloned().collect();
         let (before, after): (Vec<_>, Vec<_>) = (others(&observed), others(&after));
