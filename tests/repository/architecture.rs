@@ -108,7 +108,7 @@ fn with(crate_name: &str, is_it: impl Fn(&[Item]) -> bool) -> BTreeSet<String> {
 
 #[test]
 fn only_what_applies_a_plan_can_write() {
-    // The traits, `Writes` with all of them, `Edges` with that, and what no trait of the clients hides.
+    // The traits that write, the structs that hold them, and the one write of a client without a trait.
     let writes = |name: &str| name.ends_with("Writes") || ["Edges", "writes", "start_redrive"].contains(&name);
     assert_eq!(with_identifier("observe", writes), BTreeSet::new());
     assert_eq!(with_identifier("diagnosis", writes), BTreeSet::new());

@@ -66,8 +66,7 @@ impl ControllerError {
 
     /// The error in a report; of a cluster, if it concerns one.
     pub(crate) fn problem(&self, cluster: Option<&ClusterArn>) -> report::Problem {
-        let (label, reason) = (self.label(), self.to_string());
-        report::Problem { cluster_arn: cluster.map(ToString::to_string), owner: None, label, reason }
+        report::Problem::new(cluster, self.label(), self)
     }
 
     /// How far it reaches.

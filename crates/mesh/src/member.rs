@@ -47,8 +47,8 @@ impl MemberTask {
         Self { definition, ..self }
     }
 
-    /// The configuration of the task: its definition's, which is parsed once, or that of its overrides. The latter is parsed here
-    /// and not kept, because each task may have another one.
+    /// The configuration of the task: from its overrides, or from its definition, which has parsed it once. A configuration in
+    /// overrides is parsed here and not kept, because each task may have another one.
     ///
     /// # Errors
     /// It is not known in full.

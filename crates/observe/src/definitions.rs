@@ -43,7 +43,7 @@ impl Definitions {
     ///
     /// # Errors
     /// The definition could not be read, or ECS has deleted it.
-    pub fn classify_task(
+    pub(crate) fn classify_task(
         &self,
         task: &DescribedTask,
         tags: &Tags,

@@ -60,8 +60,7 @@ pub enum Reach {
 impl CallError {
     /// The error in a report; of a cluster, if it concerns one.
     pub fn problem(&self, cluster: Option<&ClusterArn>) -> report::Problem {
-        let (label, reason) = (self.label(), self.to_string());
-        report::Problem { cluster_arn: cluster.map(ToString::to_string), owner: None, label, reason }
+        report::Problem::new(cluster, self.label(), self)
     }
 
     /// How far it reaches. A call without an answer or a permission reaches everything, because the next one would have none either.

@@ -42,7 +42,12 @@ pub fn namesakes(statuses: &BTreeMap<ClusterArn, ClusterStatus>) -> BTreeSet<Clu
 
 impl Observer {
     /// Logs once that the deployment's settings do not give tasks of a definition what they need.
-    pub fn log_contradiction(&self, arn: &TaskDefinitionArn, definitions: &Definitions, identity: &MeshIdentity) {
+    pub(crate) fn log_contradiction(
+        &self,
+        arn: &TaskDefinitionArn,
+        definitions: &Definitions,
+        identity: &MeshIdentity,
+    ) {
         let runs_client_agent = definitions.get(arn).is_some_and(|definition| definition.runs_client_agent());
         let of_agent = || self.unsupported_agent(runs_client_agent, identity);
         let Some(reason) = self.scope.tokens().contradiction(identity).or_else(of_agent) else { return };
@@ -133,7 +138,7 @@ impl Observer {
     }
 
     /// Whether ECS has deleted the cluster.
-    pub async fn is_deleted(&self, cluster: &ClusterArn) -> Result<bool, EcsError> {
+    pub(crate) async fn is_deleted(&self, cluster: &ClusterArn) -> Result<bool, EcsError> {
         let statuses = self.ecs.cluster_statuses(std::slice::from_ref(cluster)).await?;
         Ok(statuses.get(cluster) == Some(&ClusterStatus::Deleted))
     }
@@ -142,7 +147,7 @@ impl Observer {
     ///
     /// # Errors
     /// [`EcsError::NotDescribed`] if a running task is not described: it must not be treated as missing.
-    pub async fn tasks_of(&self, cluster: &ClusterArn) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
+    pub(crate) async fn tasks_of(&self, cluster: &ClusterArn) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
         let ListedTasks { described, undescribed } = list_tasks(self.ecs.as_ref(), cluster).await?;
         match undescribed.running.into_iter().next() {
             Some(task) => Err(EcsError::NotDescribed(task)),
@@ -151,7 +156,7 @@ impl Observer {
     }
 
     /// Describes tasks of a cluster in concurrent calls for up to 100 each.
-    pub async fn describe_all(
+    pub(crate) async fn describe_all(
         &self,
         cluster: &ClusterArn,
         tasks: &[TaskArn],
@@ -163,7 +168,11 @@ impl Observer {
     ///
     /// # Errors
     /// The definition of a task that is not stopped could not be read.
-    pub fn listed_tasks(&self, clusters: &ClusterTasks, definitions: &Definitions) -> Result<Vec<MeshTask>, CallError> {
+    pub(crate) fn listed_tasks(
+        &self,
+        clusters: &ClusterTasks,
+        definitions: &Definitions,
+    ) -> Result<Vec<MeshTask>, CallError> {
         let tasks = clusters.iter().flat_map(|(cluster, tasks)| tasks.iter().map(move |task| (cluster, task)));
         let listed = tasks.map(|(cluster, task)| {
             let tenancy = self.scope.tenancy_of(cluster);
@@ -182,7 +191,7 @@ impl Observer {
     }
 
     /// A described task with its identity, as a plan sees it.
-    pub fn mesh_task(
+    pub(crate) fn mesh_task(
         &self,
         cluster: &ClusterArn,
         task: &DescribedTask,
@@ -236,7 +245,7 @@ impl Observer {
     }
 
     /// Whether the event is so old that ECS may have forgotten its task, if it does not describe it. Otherwise its answers lag.
-    pub fn may_be_forgotten(&self, change: &TaskChange) -> bool {
+    pub(crate) fn may_be_forgotten(&self, change: &TaskChange) -> bool {
         elapsed(change.time, self.clock.now()) >= DESCRIBED_FOR
     }
 }

@@ -24,6 +24,8 @@ mod sweep;
 
 use std::fmt;
 
+use mesh::arn::ClusterArn;
+
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -49,6 +51,13 @@ pub struct Problem {
     pub label: ErrorLabel,
     /// The reason, in one sentence.
     pub reason: String,
+}
+
+impl Problem {
+    /// A problem without an owner, optionally about one cluster.
+    pub fn new(cluster: Option<&ClusterArn>, label: ErrorLabel, reason: &impl ToString) -> Self {
+        Self { cluster_arn: cluster.map(ToString::to_string), owner: None, label, reason: reason.to_string() }
+    }
 }
 
 /// The reason, after the owner if it is known: `service web: secret …`.

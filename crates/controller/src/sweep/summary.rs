@@ -117,57 +117,90 @@ impl Swept {
     }
 
     pub(super) fn report(self, order: &SweepOrder, scope: &Scope) -> SweepReport {
-        let Self { set_up, not_set_up, missing, outcomes, last, planned, waiting: waiting_tokens, mut repairs } = self;
-        let (survey, Divided { waiting, held_back, drains, alarms, .. }) = last.unwrap_or_default();
-        let divided =
-            waiting.iter().map(|(planned, _)| planned).chain(&held_back).chain(drains.iter().map(|(it, _)| it));
-        let of_actions = outcomes.iter().map(|outcome| &outcome.planned).chain(divided).map(|planned| &planned.cluster);
-        let named = of_actions.chain(planned.iter().map(|(it, _)| it)).chain(waiting_tokens.iter().map(|(it, _)| it));
-        let mut clusters: Vec<(ClusterArn, ClusterReport)> =
-            survey.readings.iter().map(|reading| (reading.cluster.clone(), found(reading, &survey))).collect();
-        clusters.extend(not_surveyed(named, &survey.readings));
-        for (cluster, report) in &mut clusters {
-            let belongs = |other: &ClusterArn| other == cluster;
-            let is_its = |planned: &Planned| belongs(&planned.cluster);
-            for outcome in outcomes.iter().filter(|outcome| is_its(&outcome.planned)) {
-                count(outcome, report);
-            }
-            let of_deletions =
-                alarms.iter().filter(|(cluster, _)| belongs(cluster)).map(|(_, alarm)| alarm.to_string());
-            let of_corrections = repairs.alarms.iter().filter(|(cluster, _)| belongs(cluster));
-            let reasons: Vec<String> = of_deletions.chain(of_corrections.map(|(_, reason)| reason.clone())).collect();
-            report.guard = (!reasons.is_empty()).then(|| reasons.join("; "));
-            report.planned = of_cluster(&planned, belongs);
-            report.waiting = of_cluster(&waiting_tokens, belongs);
-            let waiting = waiting.iter().filter(|(planned, _)| is_its(planned));
-            report.waiting.extend(waiting.filter_map(|(planned, wait)| awaiting(planned, *wait)));
-            let held_back = held_back.iter().filter(|planned| is_its(planned));
-            let held_back = held_back.filter_map(describe);
-            report.blocked.extend(held_back.map(|action| Blocked { action, reason: HELD_BACK.to_owned() }));
-            let drains = drains.iter().filter(|(planned, _)| is_its(planned));
-            let drains = drains.filter_map(|(planned, why)| Some((describe(planned)?, why.to_string())));
-            report.blocked.extend(drains.map(|(action, reason)| Blocked { action, reason }));
-            if let Some(of_repairs) = repairs.clusters.remove(cluster) {
-                let ClusterReport { planned, waiting, blocked, skipped, .. } = of_repairs;
-                report.planned.extend(planned);
-                report.waiting.extend(waiting);
-                report.blocked.extend(blocked);
-                report.skipped.extend(skipped);
-            }
-        }
-        let clusters = clusters.into_iter().map(|(_, report)| report).collect();
+        let Self { set_up, not_set_up, missing, outcomes, last, planned, waiting, repairs } = self;
+        let (survey, divided) = last.unwrap_or_default();
+        let is_guarded = !divided.alarms.is_empty() || !repairs.alarms.is_empty();
         let read = survey.problems.iter().chain(&repairs.problems);
         let read = read.map(|problem| (problem.error.reach(), problem.report()));
         let (faults, problems) =
             problems(not_set_up.into_iter().chain(missing).chain(read), &set_up, &outcomes, order, &scope.clusters);
+        let mut reports = Reports::of_survey(&survey);
+        for outcome in &outcomes {
+            count(outcome, reports.of(&outcome.planned.cluster));
+        }
+        for (cluster, action) in planned {
+            reports.of(&cluster).planned.push(action);
+        }
+        for (cluster, waiting) in waiting {
+            reports.of(&cluster).waiting.push(waiting);
+        }
+        reports.add_left(&divided);
+        reports.add_repairs(repairs);
         let outcome = match () {
             () if !problems.is_empty() => SweepOutcome::Incomplete,
             () if order.dry_run => SweepOutcome::DryRun,
-            () if !alarms.is_empty() || !repairs.alarms.is_empty() => SweepOutcome::GuardTripped,
+            () if is_guarded => SweepOutcome::GuardTripped,
             () if !scope.mode.acts() => SweepOutcome::Observed,
             () => SweepOutcome::Done,
         };
+        let clusters = reports.in_order(&survey.readings);
         SweepReport { mode: scope.mode, outcome, clusters, problems, faults, left_out: 0 }
+    }
+}
+
+/// The reports of the clusters that were surveyed, and of those that only marks of tokens name.
+struct Reports(BTreeMap<ClusterArn, ClusterReport>);
+
+impl Reports {
+    fn of_survey(survey: &Survey) -> Self {
+        Self(survey.readings.iter().map(|reading| (reading.cluster.clone(), found(reading, survey))).collect())
+    }
+
+    fn of(&mut self, cluster: &ClusterArn) -> &mut ClusterReport {
+        self.0.entry(cluster.clone()).or_insert_with(|| ClusterReport {
+            cluster_arn: cluster.to_string(),
+            status: SweptStatus::NotSurveyed,
+            ..ClusterReport::default()
+        })
+    }
+
+    /// Adds what the guard and the time leave of a plan.
+    fn add_left(&mut self, Divided { waiting, held_back, drains, alarms, .. }: &Divided) {
+        for (planned, wait) in waiting {
+            self.of(&planned.cluster).waiting.extend(awaiting(planned, *wait));
+        }
+        let held_back = held_back.iter().map(|planned| (planned, HELD_BACK.to_owned()));
+        for (planned, reason) in held_back.chain(drains.iter().map(|(planned, why)| (planned, why.to_string()))) {
+            self.of(&planned.cluster).blocked.extend(describe(planned).map(|action| Blocked { action, reason }));
+        }
+        for (cluster, alarm) in alarms {
+            self.add_alarm(cluster, &alarm.to_string());
+        }
+    }
+
+    fn add_repairs(&mut self, repairs: RepairReport) {
+        for (cluster, ClusterReport { planned, waiting, blocked, skipped, .. }) in repairs.clusters {
+            let report = self.of(&cluster);
+            report.planned.extend(planned);
+            report.waiting.extend(waiting);
+            report.blocked.extend(blocked);
+            report.skipped.extend(skipped);
+        }
+        for (cluster, reason) in &repairs.alarms {
+            self.add_alarm(cluster, reason);
+        }
+    }
+
+    fn add_alarm(&mut self, cluster: &ClusterArn, reason: &str) {
+        let guard = &mut self.of(cluster).guard;
+        *guard = Some(guard.as_ref().map_or_else(|| reason.to_owned(), |before| format!("{before}; {reason}")));
+    }
+
+    /// The surveyed clusters in the order of their readings, then the others.
+    fn in_order(mut self, readings: &[Reading]) -> Vec<ClusterReport> {
+        let mut reports: Vec<ClusterReport> = readings.iter().filter_map(|it| self.0.remove(&it.cluster)).collect();
+        reports.extend(self.0.into_values());
+        reports
     }
 }
 
@@ -184,10 +217,8 @@ fn problems(
     order: &SweepOrder,
     all: &ClusterSelection,
 ) -> (Vec<ProblemReport>, Vec<ProblemReport>) {
-    let everything = |cluster: Option<&ClusterArn>, label, reason| {
-        let cluster_arn = cluster.map(ToString::to_string);
-        (Reach::Everything, ProblemReport { cluster_arn, owner: None, label, reason })
-    };
+    let everything =
+        |cluster: Option<&ClusterArn>, label, reason| (Reach::Everything, ProblemReport::new(cluster, label, &reason));
     let set_up = set_up.iter().map(|failure| everything(None, ErrorLabel::Bootstrap, failure.error.to_string()));
     let done = outcomes.iter().filter_map(|outcome| {
         let error = outcome.result.as_ref().err()?;
@@ -205,21 +236,6 @@ fn problems(
     let (faults, problems): (Vec<_>, Vec<_>) = once.partition(|(reach, _)| *reach == Reach::Thing);
     let reports = |all: Vec<(Reach, ProblemReport)>| all.into_iter().map(|(_, problem)| problem).collect();
     (reports(faults), reports(problems))
-}
-
-/// Reports of the clusters among `named` without a reading: only marks of tokens name them.
-fn not_surveyed<'a>(
-    named: impl Iterator<Item = &'a ClusterArn>,
-    readings: &[Reading],
-) -> impl Iterator<Item = (ClusterArn, ClusterReport)> {
-    let is_surveyed = |cluster: &ClusterArn| readings.iter().any(|reading| reading.cluster == *cluster);
-    let others: BTreeSet<&ClusterArn> = named.filter(|cluster| !is_surveyed(cluster)).collect();
-    let report = |cluster: &ClusterArn| ClusterReport {
-        cluster_arn: cluster.to_string(),
-        status: SweptStatus::NotSurveyed,
-        ..ClusterReport::default()
-    };
-    others.into_iter().map(move |cluster| (cluster.clone(), report(cluster))).collect::<Vec<_>>().into_iter()
 }
 
 fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
@@ -250,10 +266,6 @@ fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
         skipped: skipped.map(|it| Skipped { what: it.what.clone(), why: it.why.clone() }).collect(),
         ..ClusterReport::default()
     }
-}
-
-fn of_cluster<T: Clone>(all: &[(ClusterArn, T)], is_its: impl Fn(&ClusterArn) -> bool) -> Vec<T> {
-    all.iter().filter(|(cluster, _)| is_its(cluster)).map(|(_, value)| value.clone()).collect()
 }
 
 fn count(outcome: &Outcome, report: &mut ClusterReport) {

@@ -44,12 +44,12 @@ impl SweepOrder {
         }
     }
 
-    pub fn includes(&self, cluster: &ClusterArn) -> bool {
+    pub(crate) fn includes(&self, cluster: &ClusterArn) -> bool {
         self.clusters.is_empty() || self.clusters.contains(cluster)
     }
 
     /// Whether `mark` names a cluster of the sweep, by ARN or by name.
-    pub fn names(&self, mark: &str, selection: &ClusterSelection) -> bool {
+    pub(crate) fn names(&self, mark: &str, selection: &ClusterSelection) -> bool {
         let is_ordered = || self.clusters.iter().any(|cluster| cluster.is_named_by(mark));
         selection.is_named_by(mark) && (self.clusters.is_empty() || is_ordered())
     }
@@ -68,7 +68,7 @@ impl SweepOrder {
         statuses
     }
 
-    pub fn treats_unknown_as_deleted(&self, cluster: &ClusterArn) -> bool {
+    pub(crate) fn treats_unknown_as_deleted(&self, cluster: &ClusterArn) -> bool {
         self.force || self.deleted.as_ref() == Some(cluster)
     }
 }
