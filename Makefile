@@ -173,6 +173,7 @@ test: setup lint workflows validate vscode site-test ## Run everything: format, 
 	cargo test $(all) --doc
 	@$(MAKE) --no-print-directory sam-build
 	@python3 scripts/suites.py run
+	@python3 scripts/statements.py
 	cargo build $(all) --bin demo
 	@target/debug/demo > target/test/demo.log 2>&1 || { tail -n 50 target/test/demo.log; exit 1; }
 	@python3 scripts/mutants.py $(some_mutants)

@@ -146,6 +146,7 @@ impl Direct {
                     world.now += 1_000;
                     world.consul_calls += usize::from(call.service == Service::Consul);
                     let fault = world.down.get(&call.service).copied();
+                    let fault = fault.or_else(|| world.denial(call.service));
                     call.perform(world, fault.map_or(outcome, CallOutcome::Refused));
                 });
                 call.deliver();

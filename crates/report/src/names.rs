@@ -93,6 +93,8 @@ names! {
     /// Why something failed, for metrics and log queries.
     ErrorLabel {
         Invalid = "invalid",
+        /// AWS refused a call, for want of a permission.
+        AwsRefused = "aws_refused",
         Bootstrap = "bootstrap",
         /// One owner has more of something than is handled at once; the rest waits.
         OverLimit = "over_limit",

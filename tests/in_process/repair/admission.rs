@@ -175,7 +175,49 @@ async fn tasks_of_another_host_name_are_proven_by_one_of_them_that_has_logged_in
     assert_eq!(mesh.sweep().await.clusters[0].repaired, 2);
 }
 
-/// An IAM that denies every read, and counts them.
+/// An IAM without one role, of which a permission with a path does not say that it is gone.
+struct WithoutRole {
+    gone: String,
+    others: Arc<dyn IamRoles>,
+}
+
+#[async_trait]
+impl IamRoles for WithoutRole {
+    async fn role(&self, role: &RoleArn) -> Result<Option<IamRole>, IamError> {
+        if role.name() == self.gone {
+            return Err(IamError::Refused { role: role.clone(), reason: "AccessDenied".to_owned() });
+        }
+        self.others.role(role).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_that_may_not_be_read_leaves_its_own_task_unproven() {
+    // Given two lost tasks without tokens, and the role of one is gone
+    let mut mesh = Mesh::running(2);
+    for task in 0..2 {
+        mesh.lose(task);
+        mesh.log_out(task);
+    }
+    let gone = mesh.id(0);
+    mesh.change(|world| {
+        world.ecs.rewrites.task = Box::new(move |task| {
+            if *task.arn.id() == gone {
+                task.placement.role = Some("arn:aws:iam::123456789012:role/consul-ecs/gone".to_owned());
+            }
+        });
+    });
+    let others = Arc::clone(&mesh.0.edges.reads.iam);
+    mesh.0.edges.reads.iam = Arc::new(WithoutRole { gone: "gone".to_owned(), others });
+    // When a sweep reads the roles
+    let report = mesh.sweep().await;
+    // Then the other task is registered, and the sweep has not failed
+    assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 1), "{report:?}");
+    assert_eq!((report.problems.len(), report.faults.len()), (0, 1), "{report:?}");
+    assert!(mesh.why_skipped(&report, 0).contains("role/consul-ecs/gone could not be read"), "{report:?}");
+}
+
+/// An IAM that cannot be reached, and counts the reads.
 #[derive(Default)]
 struct NoIam(AtomicUsize);
 
@@ -183,13 +225,13 @@ struct NoIam(AtomicUsize);
 impl IamRoles for NoIam {
     async fn role(&self, role: &RoleArn) -> Result<Option<IamRole>, IamError> {
         self.0.fetch_add(1, SeqCst);
-        Err(IamError::Failed { role: role.clone(), reason: "AccessDenied".to_owned() })
+        Err(IamError::Failed { role: role.clone(), reason: "dispatch failure: timeout".to_owned() })
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_first_failure_of_iam_ends_its_reads() {
-    // Given ten lost tasks with ten roles, and no permission to read them
+    // Given ten lost tasks with ten roles, and an IAM that cannot be reached
     let (mut mesh, iam) = (Mesh::running(10), Arc::new(NoIam::default()));
     mesh.0.edges.reads.iam = iam.clone();
     mesh.change(|world| {
