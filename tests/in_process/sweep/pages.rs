@@ -169,7 +169,8 @@ async fn sweep_and_status_say_the_same_of_a_task_that_is_not_described() {
     assert_eq!(world.service_ids().await.len(), 2);
     // And so does status, which goes on: its instance is no leftover
     let cluster = cluster_arn("one-view").parse().unwrap();
-    let (ecs, consul) = (AwsEcs::new(&sdk_at(&environment.aws.url)), client(&world));
+    let (ecs, consul) =
+        (AwsEcs::new(&sdk_at(&environment.aws.url)), client(&world.consul.address, &world.consul.management_token));
     let inspector = Inspector {
         ecs: &ecs,
         consul: &consul,
