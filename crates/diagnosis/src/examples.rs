@@ -21,8 +21,7 @@ use mesh::{
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken, ServiceGrant},
 };
-use observe::{CatalogReading, InspectedCluster, MemberService};
-use observe::{DeployedStack, ServiceState};
+use observe::{CatalogReading, DeployedStack, InspectedCluster, MemberService, ServiceState};
 use uuid::Uuid;
 
 use crate::Tokens;

@@ -5,7 +5,7 @@ use aws::{
     installation::{AwsInstallation, Caller, DeployedStack, Invoked, Mapping, StackResources, TopicKey, Trail},
     queue::{DeadLetterQueues, FailedMessage},
 };
-use consul::{ConsulError, HttpConsul, OwnToken, Permissions as _, ServerVersion as _};
+use consul::{ConsulError, OwnToken, Permissions as _, ServerVersion as _};
 use mesh::{
     arn::ClusterArn,
     cluster_selection::ClusterSelection,
@@ -119,19 +119,16 @@ impl InstallationReader<'_> {
         AccountReading { caller, cluster_arns, stacks }
     }
 
-    /// The parts of the stack with this name. `consul` is asked from here too, if it is given.
+    /// The parts of the stack with this name. With `asks_consul`, Consul is asked from here too.
     ///
     /// # Errors
     /// The resources of the stack could not be read.
-    pub async fn parts(&self, stack: &str, consul: Option<&HttpConsul>) -> Read<PartsReading> {
+    pub async fn parts(&self, stack: &str, asks_consul: bool) -> Read<PartsReading> {
         let resources = in_words(self.installation.resources(stack).await)?;
         (self.progress)("asking reconcile");
         let reconcile = id(&resources, "ReconcileFunction");
         let answer = in_words(self.installation.invoke(reconcile, &json!(ReconcileOrder::Check)).await);
-        let consul = match consul {
-            Some(consul) => Some(consul.version().await),
-            None => None,
-        };
+        let consul = if asks_consul { Some(self.inspector.consul.version().await) } else { None };
         (self.progress)("reading rules and queues");
         Ok(PartsReading {
             answer,
@@ -166,9 +163,9 @@ impl InstallationReader<'_> {
     }
 
     /// What an installation with these clusters needs of Consul.
-    pub async fn consul(&self, consul: &HttpConsul, selection: &ClusterSelection) -> ConsulReading {
+    pub async fn consul(&self, selection: &ClusterSelection) -> ConsulReading {
         (self.progress)("asking Consul");
-        let tenancy = &self.inspector.default_tenancy;
+        let Inspector { consul, default_tenancy: tenancy, .. } = self.inspector;
         let needed = required(selection, selection.patterns(), tenancy.partition().is_some());
         ConsulReading {
             version: consul.version().await,

@@ -51,7 +51,7 @@ pub use self::{
     error::{CallError, Reach},
     history::{History, Wanted},
     inspected::{CatalogReading, InspectedCluster, InspectionError, MemberService, OtherController, Outside, RunsAs},
-    inspection::{InspectedTokens, Inspection, Inspector},
+    inspection::{InspectedTokens, Inspection, Inspector, TokensReading},
     installation::{
         AccountReading, ConsulReading, InstallationReader, Letters, PartsReading, QueueReading, Read,
         SurroundingsReading, id,

@@ -178,7 +178,7 @@ async fn sweep_and_status_say_the_same_of_a_task_that_is_not_described() {
         default_tenancy: Tenancy::Community,
         deadline: Deadline::after(LONG),
     };
-    let inspection = inspector.inspect(&[cluster], &|_| {}).await;
+    let (inspection, _) = inspector.inspect(&[cluster], &|_| {}).await;
     let status = diagnosis::status(&inspection, None, Timestamp::now());
     assert!(status.problems[0].contains("does not describe it"), "{:?}", status.problems);
     assert!(status.services.iter().all(|service| service.faults.is_empty()), "{:?}", status.services);
