@@ -43,7 +43,7 @@ pub use consul::{ConsulError, OwnToken};
 
 pub use self::{
     catalog::roles_of,
-    changes::ReadErrors,
+    changes::{ReadErrors, keep_retryable},
     clock::{Clock, Deadline, OutOfTime, SystemClock, Timed, TimestampCache},
     concurrency::{concurrently, concurrently_in_order},
     definitions::Definitions,

@@ -239,11 +239,7 @@ impl TaskEvents {
             observed.provisioned = self.tokens.cached_holders(&observed.tasks);
             let outcomes = self
                 .applier
-                .apply(
-                    plan(&observed, self.context.scope.plan_settings(self.context.now())),
-                    PlanSource::Events(changes),
-                    deadline,
-                )
+                .apply(plan(&observed, self.context.plan_settings()), PlanSource::Events(changes), deadline)
                 .await;
             let (conflicts, failed): (Failures, Failures) =
                 Failures::of_actions(outcomes).into_iter().partition(|(_, error)| error.is_conflict());

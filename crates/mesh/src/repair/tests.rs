@@ -112,8 +112,10 @@ fn registrar(definition: &mut TaskDefinition) -> &mut RegistrarContainer {
 }
 
 fn configure(definition: &mut TaskDefinition, config: Option<&str>) {
-    let configured = registrar(definition).clone().with_config(config.map(str::to_owned));
-    *registrar(definition) = configured;
+    let registrar = registrar(definition);
+    let region = registrar.region.take();
+    *registrar = RegistrarContainer::new(&registrar.name, registrar.registrar, config);
+    registrar.region = region;
 }
 
 #[test]
