@@ -126,7 +126,7 @@ impl InstallationReader<'_> {
     pub async fn parts(&self, stack: &str, asks_consul: bool) -> Read<PartsReading> {
         let resources = in_words(self.installation.resources(stack).await)?;
         (self.progress)("asking reconcile");
-        let reconcile = id(&resources, "ReconcileFunction");
+        let reconcile = physical_id(&resources, "ReconcileFunction");
         let answer = in_words(self.installation.invoke(reconcile, &json!(ReconcileOrder::Check)).await);
         let consul = if asks_consul { Some(self.inspector.consul.version().await) } else { None };
         (self.progress)("reading rules and queues");
@@ -135,8 +135,8 @@ impl InstallationReader<'_> {
             consul,
             rules: self.rules(&resources).await,
             queue: self.queue(&resources).await,
-            failed: self.letters(id(&resources, "FailedEventsQueue")).await,
-            undelivered: self.letters(id(&resources, "UndeliveredEventsQueue")).await,
+            failed: self.letters(physical_id(&resources, "FailedEventsQueue")).await,
+            undelivered: self.letters(physical_id(&resources, "UndeliveredEventsQueue")).await,
             resources,
         })
     }
@@ -184,22 +184,22 @@ impl InstallationReader<'_> {
     }
 
     async fn queue(&self, resources: &StackResources) -> Read<QueueReading> {
-        let function = id(resources, "TaskEventsFunction");
+        let function = physical_id(resources, "TaskEventsFunction");
         Ok(QueueReading {
-            waiting: in_words(self.queues.queue(id(resources, "TaskEventsQueue")).await)?.messages,
-            mapping: in_words(self.installation.mapping(id(resources, "TaskEventsSource")).await)?,
+            waiting: in_words(self.queues.queue(physical_id(resources, "TaskEventsQueue")).await)?.messages,
+            mapping: in_words(self.installation.mapping(physical_id(resources, "TaskEventsSource")).await)?,
             concurrency: in_words(self.installation.reserved_concurrency(function).await)?,
         })
     }
 
     async fn letters(&self, url: &str) -> Read<Letters> {
         let count = in_words(self.queues.queue(url).await)?.messages;
-        let some = if count == 0 { Vec::new() } else { in_words(self.queues.look(url).await)? };
+        let some = if count == 0 { Vec::new() } else { in_words(self.queues.sample(url).await)? };
         Ok(Letters { count, some })
     }
 }
 
 /// The physical ID of a resource; its name in the template if the stack does not have it.
-pub fn id<'a>(resources: &'a StackResources, name: &'a str) -> &'a str {
+pub fn physical_id<'a>(resources: &'a StackResources, name: &'a str) -> &'a str {
     resources.get(name).map_or(name, |resource| resource.id.as_str())
 }

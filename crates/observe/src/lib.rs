@@ -54,7 +54,7 @@ pub use self::{
     inspection::{InspectedTokens, Inspection, Inspector, TokensReading},
     installation::{
         AccountReading, ConsulReading, InstallationReader, Letters, PartsReading, QueueReading, Read,
-        SurroundingsReading, id,
+        SurroundingsReading, physical_id,
     },
     observer::Observer,
     problem::Problem,

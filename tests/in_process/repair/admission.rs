@@ -139,7 +139,7 @@ async fn the_checks_of_a_registered_instance_need_no_proof() {
     let sidecar = format!("service-0-{}-sidecar-proxy", mesh.id(0));
     mesh.change(|world| world.consul.remove(world.ecs.tasks[0].cluster.as_str(), &sidecar));
     mesh.set_containers(0, Containers { is_unhealthy: true, ..Containers::default() });
-    // When a sweep looks twice
+    // When a sweep reads them twice
     let report = mesh.sweep().await;
     // Then the sidecar proxy is refused, and the checks of the service are corrected
     assert!(mesh.why_skipped(&report, 0).contains("not proven to be service-0"), "{report:?}");
