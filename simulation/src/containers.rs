@@ -133,7 +133,7 @@ impl World {
 
     /// The programs of consul-ecs in a definition without a client agent.
     pub(crate) fn programs(&self, config_json: &str) -> Programs {
-        let registrar = RegistrarContainer::new(MESH_INIT, Registrar::MeshInit, Some(config_json.to_owned()));
+        let registrar = RegistrarContainer::new(MESH_INIT, Registrar::MeshInit, Some(config_json));
         Programs {
             registrar: Some(registrar),
             health_sync: self.scenario.healing.runs_health_sync.then(|| HEALTH_SYNC.to_owned()),

@@ -149,11 +149,13 @@ pub struct Ecs {
 pub struct Rewrites {
     pub task: Box<dyn Fn(&mut DescribedTask) + Send>,
     pub definition: Box<dyn Fn(&mut TaskDefinition) + Send>,
+    /// The configuration of consul-ecs, as JSON.
+    pub config: Box<dyn Fn(String) -> String + Send>,
 }
 
 impl Default for Rewrites {
     fn default() -> Self {
-        Self { task: Box::new(|_| ()), definition: Box::new(|_| ()) }
+        Self { task: Box::new(|_| ()), definition: Box::new(|_| ()), config: Box::new(|config| config) }
     }
 }
 
@@ -271,12 +273,12 @@ impl World {
         let kind = arn.revision().parse::<usize>().ok()? % (FIRST_LOGIN - 1);
         let own_tags = kind == Kind::TaggedItself as usize;
         let agent = (kind == Kind::WithAgent as usize).then_some("consul-client");
-        let config_json = config_json(number, &self.tenancy, HOST);
+        let config_json = (self.ecs.rewrites.config)(config_json(number, &self.tenancy, HOST));
         let definition = TaskDefinition {
             arn: arn.clone(),
             tags: if own_tags { Tags::default() } else { mesh_tags(number) },
             programs: if agent.is_some() { Programs::default() } else { self.programs(&config_json) },
-            config: Some(config_json.into()),
+            config: Some(config_json.as_str().into()),
             containers: names(agent),
             secrets: Arc::default(),
             task_role: Some(role_of(number)),

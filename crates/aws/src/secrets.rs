@@ -19,6 +19,8 @@ use uuid::Uuid;
 
 use crate::sdk::describe;
 
+/// The longest name of a secret, in bytes: <https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_CreateSecret.html>
+const LONGEST_NAME: usize = 512;
 const DENIED: &str = "AccessDeniedException";
 /// The error of a write because of the account's limits: it certainly has no effect.
 const REFUSED: &str = "LimitExceededException";
@@ -173,8 +175,9 @@ impl AwsSecrets {
         match call.send().await {
             Ok(answer) => Ok(Some(answer.version_id.unwrap_or_else(|| next_version(name, None)))),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => Ok(None),
-            // Its name is too long.
-            Err(e) if e.code() == Some("InvalidParameterException") => Err(unusable(name, &e)),
+            Err(e) if e.code() == Some("InvalidParameterException") && name.len() > LONGEST_NAME => {
+                Err(unusable(name, &e))
+            }
             // A new secret has the deployment's key, and no policy: what is wrong concerns every new secret.
             Err(e) => Err(match write_error(name, &e) {
                 SecretsError::Unusable { name, reason } => SecretsError::Refused { name, reason },

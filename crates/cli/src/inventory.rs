@@ -174,7 +174,7 @@ async fn version(arguments: &Arguments, consul: &HttpConsul) -> Result<Option<St
     if arguments.consul.is_some() || !names_consul() {
         return Ok(arguments.consul.clone());
     }
-    consul.version().await.map(Some).map_err(|error| diagnosis::consul_problem(&error))
+    consul.version().await.map(Some).map_err(|error| diagnosis::unread(&error.into()))
 }
 
 const COLUMNS: [&str; 8] =

@@ -59,7 +59,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             let url = installation.resource(&arguments.stack.stack, FAILED_EVENTS).await;
             let url = url.map_err(Failure::new)?;
             let queue = queues.queue(&url).await.map_err(Failure::new)?;
-            let some = if queue.messages == 0 { Vec::new() } else { queues.look(&url).await.map_err(Failure::new)? };
+            let some =
+                if queue.messages == 0 { Vec::new() } else { queues.sample(&url).await.map_err(Failure::new)? };
             Ok::<_, Failure>((queue, some))
         };
         let (queue, some) = progress.during(read).await?;

@@ -103,12 +103,8 @@ async fn read(
     let work = async {
         progress.say("listing clusters");
         let clusters = installation.clusters(&clients.ecs, &arguments.cluster).await?;
-        let say = |what: &str| progress.say(&format!("reading {what}"));
-        let inspector = clients.inspector(installation);
-        let observed = inspector.inspect(&clusters, &say).await;
-        progress.say("reading tokens");
-        // Who may not read them gets a verdict without them.
-        let tokens = clients.tokens(&inspector, installation).await;
+        // Who may not read tokens gets a verdict without them.
+        let (observed, tokens) = clients.read(installation, &clusters, &progress).await;
         let mut report = status(&observed, known(&tokens), Timestamp::now());
         if let (Some(tokens), true) = (known(&tokens), arguments.cluster.is_empty()) {
             report.untraceable_logins = tokens.untraceable_logins(&clusters);

@@ -21,8 +21,7 @@ use mesh::{
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken, ServiceGrant},
 };
-use observe::{CatalogReading, InspectedCluster, MemberService};
-use observe::{DeployedStack, ServiceState};
+use observe::{CatalogReading, DeployedStack, InspectedCluster, MemberService, ServiceState};
 use uuid::Uuid;
 
 use crate::Tokens;
@@ -53,7 +52,7 @@ pub(crate) fn web() -> MeshService {
 }
 
 pub(crate) fn definition() -> Arc<TaskDefinition> {
-    let registrar = RegistrarContainer::new(INIT, Registrar::MeshInit, Some(CONFIG.to_owned()));
+    let registrar = RegistrarContainer::new(INIT, Registrar::MeshInit, Some(CONFIG));
     let images = [
         ("app", "example/app:1"),
         (INIT, "hashicorp/consul-ecs:0.9.0"),
@@ -129,9 +128,7 @@ pub(crate) fn configure(member: &mut MemberTask, config: &str) {
     let definition = revision(member);
     definition.config = Some(config.into());
     let registrar = definition.programs.registrar.take();
-    definition.programs.registrar = registrar.map(|it| it.with_config(Some(config.to_owned())));
-    let MemberTask { cluster, task, definition, identity, is_enterprise, .. } = member.clone();
-    *member = MemberTask::new(cluster, task, definition, identity, is_enterprise);
+    definition.programs.registrar = registrar.map(|it| RegistrarContainer::new(it.name, it.registrar, Some(config)));
 }
 
 /// The description of the login token of a task that names this cluster.

@@ -7,8 +7,7 @@ use jiff::Timestamp;
 use crate::{
     arn::TaskDefinitionArn,
     consul_ecs::{
-        CONFIG_VARIABLE, Configuration, EcsConfig, MESH_TAG, Programs, RegistrarContainer, SERVICE_NAME_TAG, names,
-        service_behind,
+        CONFIG_VARIABLE, Configuration, EcsConfig, MESH_TAG, Programs, SERVICE_NAME_TAG, names, service_behind,
     },
     identity::{MeshIdentity, MeshService},
     names::{InvalidField, ServiceName},
@@ -107,11 +106,9 @@ impl TaskDefinition {
 
     /// The approximate size in bytes: of its texts, and of the structures around them.
     pub fn approximate_size(&self) -> usize {
-        let registrar = self.programs.registrar.as_ref();
-        let own = self.config.iter().map(Configuration::approximate_size);
-        let texts = own.chain(registrar.iter().filter_map(|it| it.config_json().map(str::len)));
-        let parsed = registrar.and_then(RegistrarContainer::config).and_then(Result::ok);
-        let configurations = texts.chain(parsed.map(|config| config.approximate_size()));
+        let named = self.config.iter().map(Configuration::approximate_size);
+        let in_full = self.programs.registrar.as_ref().and_then(|registrar| registrar.config()?.as_ref().ok());
+        let configurations = named.chain(in_full.map(|config| config.approximate_size()));
         let tags = self.tags.iter().map(|(key, value)| key.len() + value.len() + OVERHEAD);
         let containers = self.containers.iter().map(|container| {
             let image = container.image.as_ref().map_or(0, String::len);

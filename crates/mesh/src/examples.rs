@@ -36,7 +36,7 @@ pub(crate) fn service(name: &str) -> MeshService {
 
 /// A definition whose container `name` registers its tasks.
 pub(crate) fn definition(name: &str, registrar: Registrar, config: &str) -> TaskDefinition {
-    let registrar = RegistrarContainer::new(name, registrar, Some(config.to_owned()));
+    let registrar = RegistrarContainer::new(name, registrar, Some(config));
     TaskDefinition {
         arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:3".parse().unwrap(),
         tags: Tags::default(),

@@ -138,7 +138,7 @@ impl CallError {
     }
 
     /// Whether ECS does not know the task definition, because it was deleted.
-    pub fn is_unknown_definition(&self) -> bool {
+    pub(crate) fn is_unknown_definition(&self) -> bool {
         matches!(self, Self::Ecs(EcsError::UnknownTaskDefinition(_)))
     }
 

@@ -84,7 +84,7 @@ names! {
         GuardTripped = "guard_tripped",
         Kept = "kept",
         Skipped = "skipped",
-        /// Consul refused it, for want of an optional permission.
+        /// Consul refused it, because an optional permission is missing.
         Refused = "refused",
     }
 }

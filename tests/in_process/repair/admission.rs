@@ -11,7 +11,6 @@ use mesh::{
     admission::{IamRole, RoleArn},
     catalog::CheckStatus,
     consul_ecs::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
-    definition::TaskDefinition,
     tags::Tags,
     tenancy::Tenancy,
 };
@@ -84,20 +83,14 @@ async fn a_login_token_or_the_iam_role_of_tasks_proves_them_with_one_read() {
     }
 }
 
-/// Replaces a part of the configuration of a definition's tasks.
-fn reconfigure(definition: &mut TaskDefinition, part: &str, by: &str) {
-    let registrar = definition.programs.registrar.take().expect("a registrar");
-    let config = registrar.config_json().map(|config| config.replace(part, by));
-    definition.programs.registrar = Some(registrar.with_config(config));
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_login_in_another_partition_proves_nothing() {
     // Given tasks whose definition names the partition team-b, with login tokens, their role and an auth method in the partition team
     let mesh = Mesh(Direct::with_running(2, |scenario| scenario.enterprise = true));
     mesh.change(|world| {
+        world.ecs.rewrites.config =
+            Box::new(|config| config.replace(r#""partition":"team""#, r#""partition":"team-b""#));
         world.ecs.rewrites.definition = Box::new(|definition| {
-            reconfigure(definition, r#""partition":"team""#, r#""partition":"team-b""#);
             let tags = [
                 (MESH_TAG, "true"),
                 (SERVICE_NAME_TAG, "service-0"),
@@ -146,7 +139,7 @@ async fn the_checks_of_a_registered_instance_need_no_proof() {
     let sidecar = format!("service-0-{}-sidecar-proxy", mesh.id(0));
     mesh.change(|world| world.consul.remove(world.ecs.tasks[0].cluster.as_str(), &sidecar));
     mesh.set_containers(0, Containers { is_unhealthy: true, ..Containers::default() });
-    // When a sweep looks twice
+    // When a sweep reads them twice
     let report = mesh.sweep().await;
     // Then the sidecar proxy is refused, and the checks of the service are corrected
     assert!(mesh.why_skipped(&report, 0).contains("not proven to be service-0"), "{report:?}");
@@ -159,9 +152,8 @@ async fn tasks_of_another_host_name_are_proven_by_one_of_them_that_has_logged_in
     // Given lost tasks that reach this Consul by another name, without a token
     let mesh = Mesh::running(2);
     mesh.change(|world| {
-        world.ecs.rewrites.definition = Box::new(|definition| {
-            reconfigure(definition, r#""hosts":"consul""#, r#""hosts":"consul.internal""#);
-        });
+        world.ecs.rewrites.config =
+            Box::new(|config| config.replace(r#""hosts":"consul""#, r#""hosts":"consul.internal""#));
     });
     for task in [0, 1] {
         mesh.lose(task);

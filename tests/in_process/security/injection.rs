@@ -43,7 +43,7 @@ const HOSTILE: [&str; 16] = [
     "<script>alert(1)</script>",
 ];
 
-fn identified(tags: &[(&str, &str)], config: Option<String>) -> Result<String, String> {
+fn identified(tags: &[(&str, &str)], config: Option<&str>) -> Result<String, String> {
     let definition = TaskDefinition {
         task_role: None,
         is_in_app_mesh: false,
@@ -71,8 +71,8 @@ fn hostile_names_are_refused_everywhere() {
             identified(&[(SERVICE_NAME_TAG, name)], None),
             identified(&[(PARTITION_TAG, name), (NAMESPACE_TAG, "n")], None),
             identified(&[(PARTITION_TAG, "p"), (NAMESPACE_TAG, name)], None),
-            identified(&[], Some(json!({ "service": { "name": name } }).to_string())),
-            identified(&[], Some(json!({ "gateway": { "kind": "mesh-gateway", "name": name } }).to_string())),
+            identified(&[], Some(&json!({ "service": { "name": name } }).to_string())),
+            identified(&[], Some(&json!({ "gateway": { "kind": "mesh-gateway", "name": name } }).to_string())),
         ];
         for refused in refusals {
             let line = refused.expect_err(name);

@@ -1,11 +1,11 @@
 //! The policy in docs/how-to/install-sam.md is sufficient and minimal: all requests of the controller are made to a real
 //! server, with the whole policy, without each of its rules, and with each write permission reduced to read.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use consul::{
-    AgentReads as _, AgentWrites as _, CatalogReads as _, CatalogWrites as _, ConsulUrls, Grant, HttpConsul, NewToken,
-    ObjectReads as _, ObjectWrites as _, TlsSettings, TokenReads as _, TokenWrites as _,
+    AgentReads as _, AgentWrites as _, CatalogReads as _, CatalogWrites as _, Grant, HttpConsul, NewToken,
+    ObjectReads as _, ObjectWrites as _, TokenReads as _, TokenWrites as _,
 };
 use consul::{Object, ObjectKind};
 use futures::future::join_all;
@@ -18,7 +18,7 @@ use mesh::{
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use crate::environment::{Token, without_time_limits};
+use crate::environment::client;
 use local_stack::{
     Stack,
     consul::Consul,
@@ -51,10 +51,7 @@ struct Objects<'a> {
 impl<'a> Objects<'a> {
     async fn with_rules(consul: &'a Consul, name: String, rules: &str) -> Self {
         let token = consul.token_with_rules(&name, rules).await.secret_id;
-        let urls: ConsulUrls = consul.address.parse().unwrap();
-        let client =
-            HttpConsul::new(Arc::new(urls), &TlsSettings::default(), Arc::new(Token(token)), without_time_limits())
-                .unwrap();
+        let client = client(&consul.address, &token);
         let cluster = cluster_arn(&name);
         for (node, meta) in [(cluster.clone(), json!({ "synthetic-node": "true" })), (format!("ip-{name}"), json!({}))]
         {

@@ -64,11 +64,11 @@ impl Candidate {
     fn refuse(mut self, token: TokenGap, role: RoleGap, report: &mut RepairReport) -> Option<Found> {
         let why = Unproven { service: self.found.service(), token, role };
         report.leave(&self.found.running, &why);
-        let repair = self.found.repair().and_then(|planned| describe(&planned));
+        let repair = self.found.repair().and_then(|planned| describe(&planned).action);
         let refused = repair.map(|action| Blocked { action, reason: why.to_string() });
         report.of(&self.found.running.cluster).blocked.extend(refused);
         self.found.difference.instances.clear();
-        Some(self.found).filter(|found| !found.difference.is_empty() || !found.wrong.is_empty())
+        Some(self.found).filter(|found| !found.difference.is_empty() || !found.contradicting.is_empty())
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Found {
     pub(crate) expected: Vec<Registration>,
     pub(crate) difference: Difference,
     /// Its checks with another status than in ECS, as they should be.
-    pub(crate) wrong: Vec<HealthCheck>,
+    pub(crate) contradicting: Vec<HealthCheck>,
     /// Describes a check that passes in Consul although ECS does not confirm it.
     pub(super) unconfirmed: Option<String>,
 }
@@ -84,9 +84,9 @@ pub(super) fn compare(
                     report.leave(&running, &NotRepaired::NodeUnread);
                     continue;
                 };
-                let Statuses { wrong, unconfirmed } = running.statuses(&expected, catalog);
-                if !difference.is_empty() || !wrong.is_empty() {
-                    found.push(Found { running, expected, difference, wrong, unconfirmed });
+                let Statuses { contradicting, unconfirmed } = running.statuses(&expected, catalog);
+                if !difference.is_empty() || !contradicting.is_empty() {
+                    found.push(Found { running, expected, difference, contradicting, unconfirmed });
                 } else if let Some(why) = unconfirmed {
                     report.leave(&running, &why);
                 }

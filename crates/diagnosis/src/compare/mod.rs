@@ -2,8 +2,8 @@
 //! meanwhile, how long that took, and what is still to do.
 //!
 //! ```text
-//!  History ─▶ Planned, Sweeps ─┐
-//!  Inspection, tokens ─▶ EndState ┴▶ CompareReport
+//!  History ────────────▶ Planned, Sweeps ─┐
+//!  Inspection, tokens ─▶ EndState ────────┴▶ CompareReport
 //! ```
 
 #[cfg(test)]

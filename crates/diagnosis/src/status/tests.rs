@@ -306,9 +306,9 @@ fn failed_task(minutes: i64) -> MemberTask {
 
 #[test]
 fn fewer_tasks_than_desired_are_explained_by_the_last_failure_or_by_ecs() {
-    type LastChange = fn(&mut InspectedCluster);
+    type Change = fn(&mut InspectedCluster);
     let last = ": the last stopped task: Essential container in task exited; app exited with 1";
-    let changes: [(LastChange, &str); 4] = [
+    let changes: [(Change, &str); 4] = [
         (|_| {}, ""),
         (|cluster| cluster.tasks.push(failed_task(2)), last),
         // An older failure is not the cause

@@ -1,8 +1,8 @@
 //! Why a task or a service is as it is: a timeline of what ECS, Consul and the controller did, and one sentence.
 //!
 //! ```text
-//!  Inspection, History, tokens, audit ─▶ TaskEvidence ─▶ timeline         what has happened
-//!                                       └────▶ rules ─▶ Conclusion    what is wrong: the first rule that applies
+//!  Inspection, History, tokens, audit ─▶ TaskEvidence ─┬▶ timeline             what has happened
+//!                                                      └▶ rules ─▶ Conclusion  what is wrong: the first rule that applies
 //! ```
 
 mod evidence;

@@ -144,7 +144,7 @@ fn place<'a>(node: &'a str, tenancy: &'a Tenancy) -> Place<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statuses {
     /// The checks with another status than in ECS, as they should be, with the `ModifyIndex` of what was read.
-    pub wrong: Vec<HealthCheck>,
+    pub contradicting: Vec<HealthCheck>,
     /// Describes a check that passes in Consul although ECS does not confirm it.
     pub unconfirmed: Option<String>,
 }
@@ -162,7 +162,7 @@ impl MemberTask {
                 Some(status) if status != seen.status => {
                     let (status, output) = (status, verdict.why);
                     let check = HealthCheck { status, output, modify_index: seen.modify_index, ..check.clone() };
-                    statuses.wrong.push(check);
+                    statuses.contradicting.push(check);
                 }
                 None if seen.status == CheckStatus::Passing => {
                     let why = format!("{}; its check {} passes in Consul and stays unchanged", verdict.why, seen.id);

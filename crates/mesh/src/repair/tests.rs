@@ -112,8 +112,10 @@ fn registrar(definition: &mut TaskDefinition) -> &mut RegistrarContainer {
 }
 
 fn configure(definition: &mut TaskDefinition, config: Option<&str>) {
-    let configured = registrar(definition).clone().with_config(config.map(str::to_owned));
-    *registrar(definition) = configured;
+    let registrar = registrar(definition);
+    let region = registrar.region.take();
+    *registrar = RegistrarContainer::new(&registrar.name, registrar.registrar, config);
+    registrar.region = region;
 }
 
 #[test]
@@ -250,9 +252,10 @@ fn compared(task: &DescribedTask, definition: &TaskDefinition, status: CheckStat
 
 #[test]
 fn statuses_that_contradict_ecs_are_named_with_what_was_read() {
-    let wrong = compared(&task(), &definition(), CheckStatus::Critical).wrong;
-    assert_eq!(wrong.len(), 3);
-    assert!(wrong.iter().all(|check| (check.status, check.modify_index) == (CheckStatus::Passing, 9)), "{wrong:?}");
+    let contradicting = compared(&task(), &definition(), CheckStatus::Critical).contradicting;
+    assert_eq!(contradicting.len(), 3);
+    let is_passing = |check: &HealthCheck| (check.status, check.modify_index) == (CheckStatus::Passing, 9);
+    assert!(contradicting.iter().all(is_passing), "{contradicting:?}");
     assert_eq!(compared(&task(), &definition(), CheckStatus::Passing), Statuses::default());
 }
 
@@ -261,14 +264,14 @@ fn passing_check_of_a_container_with_unknown_health_is_left_and_reported() {
     let mut unknown = task();
     unknown.containers[1].health = ContainerHealth::Unknown;
     let statuses = compared(&unknown, &definition(), CheckStatus::Passing);
-    assert_eq!(statuses.wrong, []);
+    assert_eq!(statuses.contradicting, []);
     let why = statuses.unconfirmed.unwrap();
     assert!(why.starts_with("ECS health status of container app: UNKNOWN; its check web-"), "{why}");
     // One that does not pass is what health-sync makes of it
     assert_eq!(compared(&unknown, &definition(), CheckStatus::Critical), Statuses::default());
     // A container that has stopped is not unknown
     unknown.containers[1].is_stopped = true;
-    assert_eq!(compared(&unknown, &definition(), CheckStatus::Passing).wrong[0].status, CheckStatus::Critical);
+    assert_eq!(compared(&unknown, &definition(), CheckStatus::Passing).contradicting[0].status, CheckStatus::Critical);
 }
 
 #[test]
@@ -278,7 +281,7 @@ fn app_lowers_no_check_of_the_dataplane_where_the_release_is_not_known() {
     let lowered = |release: Option<Release>| {
         let mut definition = definition();
         definition.programs.release = release;
-        compared(&ailing, &definition, CheckStatus::Passing).wrong.len()
+        compared(&ailing, &definition, CheckStatus::Passing).contradicting.len()
     };
     assert_eq!(lowered(Some(Release::line(0, 9))), 3);
     assert_eq!(lowered(None), 1, "only that of the app");
@@ -306,5 +309,5 @@ fn instance_whose_metadata_replaces_the_task_id_is_not_missing_and_is_corrected(
     let catalog = Catalog::new(&nodes, &[], &checks);
     assert_eq!(catalog.difference(&expected), Some(Difference::default()));
     assert!(catalog.has_task(&task_id(1)) && !catalog.has_task(&task_id(2)));
-    assert_eq!(member.statuses(&expected, &catalog).wrong.len(), 3);
+    assert_eq!(member.statuses(&expected, &catalog).contradicting.len(), 3);
 }

@@ -12,11 +12,11 @@ impl Fleet<'_> {
     pub async fn violations(&self) -> Vec<String> {
         let list = self.world.consul.get("/v1/acl/tokens").await;
         let tokens = list.as_array().expect("a list of tokens");
-        let mut wrong = self.wrong_logins(tokens);
-        wrong.extend(self.wrong_instances().await);
-        wrong.extend(self.wrong_service_tokens(tokens).await);
-        wrong.extend(self.foreign_changes().await);
-        wrong
+        let mut violations = self.wrong_logins(tokens);
+        violations.extend(self.wrong_instances().await);
+        violations.extend(self.wrong_service_tokens(tokens).await);
+        violations.extend(self.foreign_changes().await);
+        violations
     }
 
     fn active_services(&self) -> BTreeSet<&str> {
@@ -29,8 +29,8 @@ impl Fleet<'_> {
         let is_wrong = |task: &&FleetTask| {
             task.login.as_ref().is_some_and(|login| known.contains(login.accessor_id.as_str()) != task.is_running)
         };
-        let wrong = self.tasks.iter().filter(is_wrong);
-        wrong.map(|task| format!("login token of {}, which is_running: {}", task.arn, task.is_running)).collect()
+        let violations = self.tasks.iter().filter(is_wrong);
+        violations.map(|task| format!("login token of {}, which is_running: {}", task.arn, task.is_running)).collect()
     }
 
     /// Service instances: a running task's service and sidecar proxy are registered, a stopped task's are not.
@@ -51,7 +51,7 @@ impl Fleet<'_> {
     /// `auth-method` no service has one.
     async fn wrong_service_tokens(&self, tokens: &[Value]) -> Vec<String> {
         let mut found = self.tokens_by_holder(tokens);
-        let (mut wrong, living) = (Vec::new(), self.active_services());
+        let (mut violations, living) = (Vec::new(), self.active_services());
         let mut holders: Vec<(String, String, bool)> = self
             .services
             .iter()
@@ -63,10 +63,10 @@ impl Fleet<'_> {
         for (holder, secret, is_needed) in holders {
             let is_needed = is_needed && self.mode != "auth-method";
             let of_holder = found.remove(holder.as_str()).unwrap_or_default();
-            wrong.extend(self.wrong_pair(&holder, &of_holder, &secret, is_needed).await);
+            violations.extend(self.wrong_pair(&holder, &of_holder, &secret, is_needed).await);
         }
-        wrong.extend(found.into_iter().map(|(holder, of)| format!("orphaned tokens of {holder}: {of:?}")));
-        wrong
+        violations.extend(found.into_iter().map(|(holder, of)| format!("orphaned tokens of {holder}: {of:?}")));
+        violations
     }
 
     /// The accessor IDs of the tokens of these holders.

@@ -99,7 +99,7 @@ impl Prod {
         guard.divide(self.planned.clone(), &self.observed)
     }
 
-    pub(super) fn first_look(&self, percent: u8) -> Divided {
+    pub(super) fn first_sweep(&self, percent: u8) -> Divided {
         self.judged(percent, None)
     }
 
@@ -109,7 +109,7 @@ impl Prod {
     }
 
     /// The second look of a forced sweep, at the first of the tasks that ECS does not know.
-    pub(super) fn forced_look(&self, percent: u8, tasks: usize) -> Divided {
+    pub(super) fn forced_second_look(&self, percent: u8, tasks: usize) -> Divided {
         let named: BTreeSet<TaskArn> = self.observed.unknown.iter().take(tasks).cloned().collect();
         let limit = MaxDeletePercent::new(percent).unwrap();
         let guard = Guard { limit, bounds: &Bounds::DEFAULT, now: now(), waited: Some(&named), is_forced: true };
