@@ -6,12 +6,11 @@ use local_stack::in_repository;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::Item;
-use test_harness::sources::sources;
+use test_harness::sources::{NOT_SHIPPED, sources};
 
 use crate::shipped::items;
 
 const PAGE: &str = include_str!("../../docs/contributing/architecture.md");
-const OWN_TOOLS: [&str; 2] = ["local-stack", "test-harness"];
 
 fn read(path: &str) -> String {
     fs::read_to_string(in_repository(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -21,7 +20,7 @@ fn read(path: &str) -> String {
 fn crates() -> BTreeSet<String> {
     let folders = fs::read_dir(in_repository("crates")).expect("crates").map(|entry| entry.expect("an entry"));
     let folders = folders.filter(|entry| entry.path().is_dir()).map(|it| it.file_name().to_string_lossy().into_owned());
-    folders.filter(|name| !OWN_TOOLS.contains(&name.as_str())).chain(["src".to_owned()]).collect()
+    folders.filter(|name| !NOT_SHIPPED.contains(&name.as_str())).chain(["src".to_owned()]).collect()
 }
 
 /// The crates of the workspace that a crate depends on, outside of its tests.

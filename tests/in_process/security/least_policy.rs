@@ -12,6 +12,7 @@ use futures::future::join_all;
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CheckStatus, DrainReason, HealthCheck},
+    consul_ecs::instance_id,
     tenancy::Tenancy,
     token::{AccessorId, TokenPair},
 };
@@ -55,10 +56,10 @@ impl<'a> Objects<'a> {
         let client =
             HttpConsul::new(Arc::new(urls), &TlsSettings::default(), Arc::new(Token(token)), without_time_limits())
                 .unwrap();
-        let cluster = cluster_arn(&name);
+        let (cluster, task): (String, TaskId) = (cluster_arn(&name), TASK.parse().unwrap());
         for (node, meta) in [(cluster.clone(), json!({ "synthetic-node": "true" })), (format!("ip-{name}"), json!({}))]
         {
-            let service = json!({ "ID": format!("{name}-{TASK}"), "Service": name, "Meta": { "task-id": TASK } });
+            let service = json!({ "ID": instance_id(&name, &task), "Service": name, "Meta": { "task-id": TASK } });
             let check = json!({ "CheckID": format!("{name}-check"), "Name": "c", "Status": "passing", "ServiceID": service["ID"] });
             let body =
                 json!({ "Node": node, "Address": "10.0.0.1", "NodeMeta": meta, "Service": service, "Checks": [check] });
@@ -66,7 +67,7 @@ impl<'a> Objects<'a> {
         }
         let leftover = consul.put("/v1/acl/token", &json!({ "Description": format!("leftover of {name}") })).await;
         let leftover = leftover["AccessorID"].as_str().unwrap().parse().unwrap();
-        Self { consul, client, name, cluster: cluster.parse().unwrap(), task: TASK.parse().unwrap(), leftover }
+        Self { consul, client, name, cluster: cluster.parse().unwrap(), task, leftover }
     }
 
     /// The requests of both token modes, and whether each succeeds. Each prepares the next.

@@ -62,26 +62,16 @@ fn kept_for(definition: &TaskDefinition) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use mesh::{
-        consul_ecs::{Programs, names::CLIENT},
-        definition::ContainerDefinition,
-        tags::Tags,
-        time::later,
-    };
+    use mesh::{consul_ecs::names::CLIENT, definition::ContainerDefinition, time::later};
+    use mesh_examples::definition_arn;
 
     use super::*;
 
     fn definition(revision: usize, config_bytes: usize, tags: &[(&str, &str)]) -> Arc<TaskDefinition> {
         Arc::new(TaskDefinition {
-            arn: format!("arn:aws:ecs:us-east-1:123456789012:task-definition/web:{revision}").parse().unwrap(),
-            tags: tags.iter().copied().collect::<Tags>(),
+            tags: tags.iter().copied().collect(),
             config: (config_bytes > 0).then(|| "x".repeat(config_bytes).into()),
-            containers: Vec::new(),
-            secrets: Arc::default(),
-            programs: Programs::default(),
-            task_role: None,
-            is_in_app_mesh: false,
-            registered_at: None,
+            ..mesh_examples::definition(definition_arn(&format!("web:{revision}")))
         })
     }
 
