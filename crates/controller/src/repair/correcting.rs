@@ -13,7 +13,7 @@ use mesh::{
     tenancy::Tenancy,
 };
 use observe::{Deadline, OutOfTime, Problem, Survey, concurrently};
-use report::{Blocked, Healing, Waiting};
+use report::{Blocked, Waiting};
 use tokio::time::{Instant, sleep_until};
 
 use super::{
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     action::describe,
-    announcement::{HealingKind, containers_of},
+    announcement::{HealingKind, healing},
     outcome::{PlanSource, tasks_done},
 };
 
@@ -133,7 +133,9 @@ impl Repairs {
         let outcomes = self.applier.apply(planned, source, deadline).await;
         let done = tasks_done(&outcomes);
         for wrong in wrong.iter().filter(|wrong| done.contains(&wrong.running.task.arn)) {
-            self.context.announcer.healed(HealingKind::Correction, healing(wrong));
+            let reason = "checks contradict ECS, and no program in the task writes them";
+            let healing = healing(&wrong.running, &wrong.service, reason, wrong.in_consul.clone());
+            self.context.announcer.healed(HealingKind::Correction, healing);
         }
         report.outcomes.extend(outcomes);
     }
@@ -219,16 +221,5 @@ impl RepairReport {
             }
             *checks = others;
         }
-    }
-}
-
-fn healing(wrong: &Contradiction) -> Healing {
-    Healing {
-        cluster_arn: wrong.running.cluster.to_string(),
-        task_id: wrong.running.task.arn.id().to_string(),
-        service: wrong.service.clone(),
-        reason: "checks contradict ECS, and no program in the task writes them".to_owned(),
-        in_ecs: containers_of(&wrong.running.task.containers),
-        in_consul: wrong.in_consul.clone(),
     }
 }
