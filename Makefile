@@ -161,7 +161,7 @@ workflows: tools ## Lint the workflows and the action
 
 .PHONY: check
 check: lint ## Check format and lints, and run the tests that need no server
-	cargo test $(all) --lib --test audit --test command_line --test repository -- --skip conformance
+	cargo test $(all) --lib --test mesh --test audit --test command_line --test repository -- --skip conformance
 
 .PHONY: pages
 pages: ## Write the pages of the rules, the tables of permissions and the snapshots of reports anew
@@ -214,9 +214,9 @@ simulate: ## Search fresh schedules for a broken promise (SECONDS=600 or SCHEDUL
 
 .PHONY: properties
 properties: ## Try fresh input on the tests of properties (ROUNDS=10)
-	cargo test $(all) --lib --test audit --no-run
+	cargo test $(all) --lib --test mesh --test audit --no-run
 	@for round in $$(seq $(or $(ROUNDS),10)); do \
-		echo "round $$round"; env --unset PROPTEST_RNG_SEED cargo test --quiet $(all) --lib --test audit -- --skip conformance || exit 1; \
+		echo "round $$round"; env --unset PROPTEST_RNG_SEED cargo test --quiet $(all) --lib --test mesh --test audit -- --skip conformance || exit 1; \
 	done
 
 .PHONY: mutants

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use local_stack::{wait::eventually, world::World};
+use mesh::consul_ecs::check_id;
 use observe::{Deadline, SweepOrder};
 use report::SweepReport;
 use serde_json::{Value, json};
@@ -183,7 +184,7 @@ async fn a_task_that_stops_while_a_status_is_corrected_leaves_nothing() {
 async fn a_status_that_changes_before_the_recheck_is_left_to_the_next_sweep() {
     let world = World::without_deployment("before-recheck").await;
     let task = DataplaneTask::start(&world, Release::V0_8).await;
-    let check = format!("{}-{}", task.instance(), SYNCED[0]);
+    let check = check_id(&task.instance(), SYNCED[0]);
     for (what, request, corrected_next) in [
         ("health-sync corrects it", Request::ReadChecks(2), 0),
         ("another program writes it again", Request::ReadChecks(2), 1),

@@ -2,6 +2,7 @@
 
 use std::{env, fmt::Write};
 
+use audit::report::counted;
 use aws::{ecs::AwsEcs, installation::AwsInstallation, queue::DeadLetterQueues};
 use clap::Args;
 use diagnosis::doctor::{
@@ -16,7 +17,7 @@ use crate::{
     consul_variables::{ConsulVariables, names_consul},
     installation::{StackArguments, secret_prefix},
     output::{OutputArguments, Progress},
-    sheet::{Cell, Medium, Sheet, Tone, counted, wrapped},
+    sheet::{Cell, Medium, Sheet, Tone, wrapped},
     streams::{Exit, Failure, Streams},
 };
 
@@ -168,7 +169,7 @@ fn shown(outcome: CheckOutcome) -> (&'static str, Tone) {
 fn summary(report: &DoctorReport) -> String {
     let kinds = OUTCOMES.map(|outcome| (report.count(outcome), shown(outcome).0));
     let kinds = kinds.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}"));
-    format!("{}: {}", counted(report.checks.len(), "check", "checks"), kinds.collect::<Vec<_>>().join(", "))
+    format!("{}: {}", counted(report.checks.len(), "check"), kinds.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

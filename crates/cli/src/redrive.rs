@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use audit::report::counted;
 use aws::{
     installation::AwsInstallation,
     queue::{DeadLetterQueue, DeadLetterQueues, FailedMessage, Redrive},
@@ -15,7 +16,7 @@ use crate::{
     account::{AwsArguments, runtime},
     installation::StackArguments,
     output::{self, Output, OutputArguments, Progress},
-    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago, counted},
+    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago},
     streams::{Exit, Failure, Streams, confirm_unless},
 };
 
@@ -127,7 +128,7 @@ async fn redrive(queues: &DeadLetterQueues, queue: &DeadLetterQueue, progress: &
 }
 
 fn messages(count: usize) -> String {
-    counted(count, "message", "messages")
+    counted(count, "message")
 }
 
 struct Found {

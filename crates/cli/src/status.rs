@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use audit::spelling::nearest;
+use audit::{report::counted, spelling::nearest};
 use aws::{installation::AwsInstallation, sdk::SdkConfig};
 use clap::Args;
 use diagnosis::{ServiceStatus, State, StatusReport, TaskStatus, status};
@@ -18,7 +18,7 @@ use crate::{
     installation::{Installation, PrefixArguments, StackArguments},
     output::{Output, OutputArguments, Progress, document},
     reconcile::Reconcile,
-    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago, counted, wrapped},
+    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago, wrapped},
     streams::{Exit, Failure, Streams},
     sweep,
 };
@@ -229,11 +229,13 @@ fn untraceable(report: &StatusReport, medium: Medium) -> String {
             Cell::plain(oldest),
         ]);
     }
-    let total = counted(all.iter().map(|it| it.count).sum(), "login token names", "login tokens name");
+    let total = all.iter().map(|it| it.count).sum();
+    let verb = if total == 1 { "names" } else { "name" };
+    let total = counted(total, "login token");
     let more = all.len().saturating_sub(MOST_UNTRACEABLE);
     let more = if more == 0 { String::new() } else { format!(" (and of {more} more services)") };
     let title = format!(
-        "{total} no task of these clusters, so no sweep deletes them{more}. Set MaxTokenTTL on the auth method \
+        "{total} {verb} no task of these clusters, so no sweep deletes them{more}. Set MaxTokenTTL on the auth method \
          {SERVICE_METHOD}: Consul then deletes them after that time"
     );
     format!("\n{}\n{}", wrapped(&Cell::new(title, Tone::Pending), medium), sheet.text(medium))
@@ -261,7 +263,7 @@ fn unproven(report: &StatusReport, with_tasks: bool, medium: Medium) -> String {
     if total == 0 {
         return String::new();
     }
-    let title = format!("Registered without proof by a login token: {}", counted(total, "task", "tasks"));
+    let title = format!("Registered without proof by a login token: {}", counted(total, "task"));
     format!("\n{}\n{}", wrapped(&Cell::new(title, Tone::Strong), medium), sheet.text(medium))
 }
 
@@ -361,6 +363,5 @@ fn summary(report: &StatusReport) -> String {
         ("scaled to zero", count(|state| state == State::ScaledToZero)),
     ];
     let kinds = kinds.iter().filter(|(_, count)| *count > 0).map(|(kind, count)| format!("{count} {kind}"));
-    let services = if total == 1 { "service" } else { "services" };
-    format!("{total} {services}: {}", kinds.collect::<Vec<String>>().join(", "))
+    format!("{}: {}", counted(total, "service"), kinds.collect::<Vec<String>>().join(", "))
 }

@@ -10,7 +10,7 @@ use aws::iam::{IamError, IamRoles};
 use mesh::{
     admission::{IamRole, RoleArn},
     catalog::CheckStatus,
-    consul_ecs::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
+    consul_ecs::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG, instance_id, sidecar_of},
     tags::Tags,
     tenancy::Tenancy,
 };
@@ -136,7 +136,7 @@ async fn the_checks_of_a_registered_instance_need_no_proof() {
     // Given a registered task without a proof, whose sidecar proxy Consul has lost, and whose app has failed since
     let mesh = Mesh::running(2);
     become_impostor(&mesh, 0);
-    let sidecar = format!("service-0-{}-sidecar-proxy", mesh.id(0));
+    let sidecar = sidecar_of(&instance_id("service-0", &mesh.id(0)));
     mesh.change(|world| world.consul.remove(world.ecs.tasks[0].cluster.as_str(), &sidecar));
     mesh.set_containers(0, Containers { is_unhealthy: true, ..Containers::default() });
     // When a sweep reads them twice

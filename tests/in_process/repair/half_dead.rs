@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mesh::{
     catalog::CheckStatus,
-    consul_ecs::{MESH_TAG, SERVICE_NAME_TAG},
+    consul_ecs::{MESH_TAG, SERVICE_NAME_TAG, check_id, sidecar_of},
     repair::REPAIR_TAG,
     scope::Scope,
     settings::Mode,
@@ -150,7 +150,7 @@ async fn a_task_whose_configuration_is_not_known_is_reported() {
 async fn a_container_with_unknown_health_is_reported_also_with_what_is_missing_or_wrong() {
     // Given a task whose app has an unknown health in ECS, while a check is missing and its proxy has failed
     let mesh = Mesh::running(2);
-    let (id, missing) = (mesh.id(0), format!("{}-sidecar-proxy-consul-dataplane", mesh.id(0)));
+    let (id, missing) = (mesh.id(0), check_id(&sidecar_of(mesh.id(0).as_str()), "consul-dataplane"));
     mesh.change(|world| {
         world.consul.checks.retain(|check| !check.id.ends_with(&missing));
         world.ecs.rewrites.task = Box::new(move |task| {

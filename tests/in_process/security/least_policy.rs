@@ -12,6 +12,7 @@ use futures::future::join_all;
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CheckStatus, DrainReason, HealthCheck},
+    consul_ecs::instance_id,
     tenancy::Tenancy,
     token::{AccessorId, TokenPair},
 };
@@ -52,10 +53,10 @@ impl<'a> Objects<'a> {
     async fn with_rules(consul: &'a Consul, name: String, rules: &str) -> Self {
         let token = consul.token_with_rules(&name, rules).await.secret_id;
         let client = client(&consul.address, &token);
-        let cluster = cluster_arn(&name);
+        let (cluster, task): (String, TaskId) = (cluster_arn(&name), TASK.parse().unwrap());
         for (node, meta) in [(cluster.clone(), json!({ "synthetic-node": "true" })), (format!("ip-{name}"), json!({}))]
         {
-            let service = json!({ "ID": format!("{name}-{TASK}"), "Service": name, "Meta": { "task-id": TASK } });
+            let service = json!({ "ID": instance_id(&name, &task), "Service": name, "Meta": { "task-id": TASK } });
             let check = json!({ "CheckID": format!("{name}-check"), "Name": "c", "Status": "passing", "ServiceID": service["ID"] });
             let body =
                 json!({ "Node": node, "Address": "10.0.0.1", "NodeMeta": meta, "Service": service, "Checks": [check] });
@@ -63,7 +64,7 @@ impl<'a> Objects<'a> {
         }
         let leftover = consul.put("/v1/acl/token", &json!({ "Description": format!("leftover of {name}") })).await;
         let leftover = leftover["AccessorID"].as_str().unwrap().parse().unwrap();
-        Self { consul, client, name, cluster: cluster.parse().unwrap(), task: TASK.parse().unwrap(), leftover }
+        Self { consul, client, name, cluster: cluster.parse().unwrap(), task, leftover }
     }
 
     /// The requests of both token modes, and whether each succeeds. Each prepares the next.

@@ -63,26 +63,20 @@ fn kept_for(definition: &TaskDefinition) -> Duration {
 #[cfg(test)]
 mod tests {
     use mesh::{
-        consul_ecs::{Configuration, Programs, names::CLIENT},
+        consul_ecs::{Configuration, names::CLIENT},
         definition::ContainerDefinition,
-        tags::Tags,
         time::later,
     };
+    use mesh_examples::definition_arn;
 
     use super::*;
 
     /// A definition; its configuration has a name of so many bytes.
     fn definition(revision: usize, name_bytes: usize, tags: &[(&str, &str)]) -> Arc<TaskDefinition> {
         Arc::new(TaskDefinition {
-            arn: format!("arn:aws:ecs:us-east-1:123456789012:task-definition/web:{revision}").parse().unwrap(),
-            tags: tags.iter().copied().collect::<Tags>(),
+            tags: tags.iter().copied().collect(),
             config: (name_bytes > 0).then(|| configuration(name_bytes)),
-            containers: Vec::new(),
-            secrets: Arc::default(),
-            programs: Programs::default(),
-            task_role: None,
-            is_in_app_mesh: false,
-            registered_at: None,
+            ..mesh_examples::definition(definition_arn(&format!("web:{revision}")))
         })
     }
 

@@ -13,7 +13,7 @@ use mesh::{
     tenancy::Tenancy,
 };
 use observe::{Deadline, OutOfTime, Problem, Survey, concurrently};
-use report::{Blocked, Healing, Waiting};
+use report::{Blocked, Waiting};
 use tokio::time::{Instant, sleep_until};
 
 use super::{
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     action::describe,
-    announcement::{HealingKind, containers_of},
+    announcement::{HealingKind, healing},
     outcome::{PlanSource, tasks_done},
 };
 
@@ -139,7 +139,9 @@ impl Repairs {
         let outcomes = self.applier.apply(planned, source, deadline).await;
         let done = tasks_done(&outcomes);
         for corrected in contradictions.iter().filter(|it| done.contains(&it.running.task.arn)) {
-            self.context.announcer.healed(HealingKind::Correction, healing(corrected));
+            let reason = "checks contradict ECS, and no program in the task writes them";
+            let healing = healing(&corrected.running, &corrected.service, reason, corrected.in_consul.clone());
+            self.context.announcer.healed(HealingKind::Correction, healing);
         }
         report.outcomes.extend(outcomes);
     }
@@ -225,16 +227,5 @@ impl RepairReport {
             }
             *checks = others;
         }
-    }
-}
-
-fn healing(corrected: &Contradiction) -> Healing {
-    Healing {
-        cluster_arn: corrected.running.cluster.to_string(),
-        task_id: corrected.running.task.arn.id().to_string(),
-        service: corrected.service.clone(),
-        reason: "checks contradict ECS, and no program in the task writes them".to_owned(),
-        in_ecs: containers_of(&corrected.running.task.containers),
-        in_consul: corrected.in_consul.clone(),
     }
 }

@@ -15,10 +15,10 @@ use mesh::{
     scope::Scope,
 };
 use observe::{Problem, Survey};
-use report::{ClusterReport, Healing, Skipped};
+use report::{ClusterReport, Skipped};
 
 use crate::{
-    announcement::{Announcer, HealingKind, containers_of},
+    announcement::{Announcer, HealingKind, healing},
     outcome::Outcome,
 };
 
@@ -140,24 +140,15 @@ pub(crate) fn report_broken(survey: &Survey, announcer: Option<&Announcer>, repo
         let Some(broken) = running.broken(tokens, survey.began) else { continue };
         let why = format!("{broken}; {}", running.replacement());
         if let Some(announcer) = announcer {
-            announcer.healed(HealingKind::Broken, healing(running, broken, &why, &survey.observed));
+            let in_consul = match broken {
+                Broken::ProxyStopped => instances_of(running, &survey.observed),
+                Broken::NoTokens => "no login token".to_owned(),
+                Broken::OneToken => "one login token".to_owned(),
+            };
+            let service = running.identity.service.name.as_str();
+            announcer.healed(HealingKind::Broken, healing(running, service, &why, in_consul));
         }
         report.leave(running, &why);
-    }
-}
-
-fn healing(running: &MemberTask, broken: Broken, why: &str, observed: &Observed) -> Healing {
-    Healing {
-        cluster_arn: running.cluster.to_string(),
-        task_id: running.task.arn.id().to_string(),
-        service: running.identity.service.name.to_string(),
-        reason: why.to_owned(),
-        in_ecs: containers_of(&running.task.containers),
-        in_consul: match broken {
-            Broken::ProxyStopped => instances_of(running, observed),
-            Broken::NoTokens => "no login token".to_owned(),
-            Broken::OneToken => "one login token".to_owned(),
-        },
     }
 }
 

@@ -32,7 +32,7 @@ use tokio::time::Instant;
 use self::found::{Found, compare};
 pub(crate) use self::found::{RepairReport, report_broken};
 use crate::{
-    announcement::{HealingKind, containers_of},
+    announcement::{HealingKind, healing},
     apply::Applier,
     context::Context,
     outcome::{PlanSource, tasks_done},
@@ -213,7 +213,7 @@ impl Repairs {
             .retain(|outcome| outcome.result.is_err() || !outcome.planned.tasks.iter().any(|it| ended.contains(it)));
         let repaired = tasks_done(&outcomes);
         for found in missing.iter().filter(|found| repaired.contains(&found.running.task.arn)) {
-            self.context.announcer.healed(HealingKind::Repair, healing(found));
+            self.context.announcer.healed(HealingKind::Repair, lost(found));
         }
         report.outcomes.extend(outcomes);
         repaired
@@ -234,13 +234,8 @@ fn still_running(running: MemberTask, now: &Answers) -> Option<MemberTask> {
     Some(running.described(task))
 }
 
-fn healing(found: &Found) -> Healing {
-    Healing {
-        cluster_arn: found.running.cluster.to_string(),
-        task_id: found.running.task.arn.id().to_string(),
-        service: found.service(),
-        reason: "Consul has lost the registration of a running task, and mesh-init registers it only once".to_owned(),
-        in_ecs: format!("RUNNING: {}", containers_of(&found.running.task.containers)),
-        in_consul: found.missing(),
-    }
+fn lost(found: &Found) -> Healing {
+    let reason = "Consul has lost the registration of a running task, and mesh-init registers it only once";
+    let healing = healing(&found.running, &found.service(), reason, found.missing());
+    Healing { in_ecs: format!("RUNNING: {}", healing.in_ecs), ..healing }
 }

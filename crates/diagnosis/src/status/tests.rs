@@ -9,12 +9,12 @@ use mesh::{
     task::{ContainerEnd, ContainerHealth, TaskContainer, TaskPhase},
     token::{ListedToken, ServiceGrant},
 };
+use mesh_examples::container;
 use observe::{CatalogReading, OutOfTime};
 
 use super::*;
 use crate::examples::{
-    INIT, container, described, healthy, id, login_description, login_token, minutes_ago, now, register, revision,
-    task, tokens,
+    INIT, described, healthy, id, login_description, login_token, minutes_ago, now, register, revision, task, tokens,
 };
 
 /// The only row.

@@ -6,15 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     arn::{ClusterArn, TaskId},
     catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
-    consul_ecs::{Registration, service_behind},
+    consul_ecs::{Registration, task_of},
     health::verdict,
     member::MemberTask,
     tenancy::{Tenancy, TenancyName},
 };
 
 mod expected;
-#[cfg(test)]
-mod tests;
 
 pub use self::expected::{NotRepaired, opts_out};
 
@@ -123,13 +121,6 @@ impl<'a> Catalog<'a> {
     pub fn has_task(&self, id: &TaskId) -> bool {
         self.tasks.contains(id.as_str())
     }
-}
-
-/// The task's ID in the ID of an instance that consul-ecs has registered: `<name>-<task id>`, with `-sidecar-proxy` for a
-/// sidecar proxy.
-pub fn task_of(id: &str) -> &str {
-    let id = service_behind(id);
-    id.rsplit_once('-').map_or(id, |(_, task)| task)
 }
 
 fn partition(tenancy: &Tenancy) -> &str {

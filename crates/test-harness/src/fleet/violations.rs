@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{Fleet, FleetTask};
-use local_stack::world::task_id;
+use local_stack::world::instance_ids;
 
 impl Fleet<'_> {
     /// All differences.
@@ -38,12 +38,7 @@ impl Fleet<'_> {
         let is_ours = |id: &String| id.starts_with(self.world.name);
         let found: BTreeSet<String> = self.world.service_ids().await.into_iter().filter(is_ours).collect();
         let living = self.tasks.iter().filter(|task| task.is_running);
-        let wanted: BTreeSet<String> = living
-            .flat_map(|task| {
-                let id = format!("{}-{}", task.service, task_id(&task.arn));
-                [format!("{id}-sidecar-proxy"), id]
-            })
-            .collect();
+        let wanted: BTreeSet<String> = living.flat_map(|task| instance_ids(&task.service, &task.arn)).collect();
         found.symmetric_difference(&wanted).map(|id| format!("service {id}, wanted: {}", wanted.contains(id))).collect()
     }
 
