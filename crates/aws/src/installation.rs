@@ -82,6 +82,15 @@ pub struct Mapping {
     pub last_result: Option<String>,
 }
 
+/// What decides who may publish to a topic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topic {
+    /// Its policy, in JSON.
+    pub policy: String,
+    /// `None` if the topic is not encrypted with KMS.
+    pub key: Option<TopicKey>,
+}
+
 /// The KMS key of a topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopicKey {
@@ -137,14 +146,13 @@ impl AwsInstallation {
         Ok(Caller { account, arn })
     }
 
-    /// The stack of this name, and every other stack of the template in the account and region.
-    pub async fn stacks(&self, name: &str) -> Result<Vec<DeployedStack>, InstallationError> {
+    /// Every other stack of the template in the account and region than that of this name.
+    pub async fn other_stacks(&self, name: &str) -> Result<Vec<DeployedStack>, InstallationError> {
         let pages = self.formation.describe_stacks().into_paginator().items().send();
         let all: Vec<Stack> = pages.try_collect().await.map_err(failed("the account's stacks"))?;
-        let is_of_the_template = |stack: &&Stack| {
-            stack.stack_name() == Some(name) || stack.description().is_some_and(|text| text.starts_with(DESCRIPTION))
-        };
-        Ok(all.iter().filter(is_of_the_template).map(read_stack).collect())
+        let is_of_the_template = |stack: &Stack| stack.description().is_some_and(|text| text.starts_with(DESCRIPTION));
+        let others = all.iter().filter(|stack| stack.stack_name() != Some(name) && is_of_the_template(stack));
+        Ok(others.map(read_stack).collect())
     }
 
     /// The stack of this name; `None` if it does not exist.
@@ -216,23 +224,30 @@ impl AwsInstallation {
         Ok(answer.state.ok_or_else(malformed(&subject))? != RuleState::Disabled)
     }
 
-    /// The key of a topic, without which `CloudWatch` cannot publish unless its policy permits it; `None` if the topic is not
-    /// encrypted with KMS: <https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html>
-    pub async fn key_of(&self, topic: &str) -> Result<Option<TopicKey>, InstallationError> {
+    /// A topic.
+    pub async fn topic(&self, topic: &str) -> Result<Topic, InstallationError> {
         let answer = self.topics.get_topic_attributes().topic_arn(topic).send().await;
-        let answer = answer.map_err(failed(&format!("topic {topic}")))?;
-        let id = answer.attributes().and_then(|attributes| attributes.get("KmsMasterKeyId"));
-        let Some(id) = id.filter(|id| !id.is_empty()) else { return Ok(None) };
+        let mut attributes = answer.map_err(failed(&format!("topic {topic}")))?.attributes.unwrap_or_default();
+        let policy = attributes.remove("Policy").unwrap_or_default();
+        let id = attributes.remove("KmsMasterKeyId").filter(|id| !id.is_empty());
+        let key = match id {
+            Some(id) => Some(self.key(&id, topic).await?),
+            None => None,
+        };
+        Ok(Topic { policy, key })
+    }
+
+    async fn key(&self, id: &str, topic: &str) -> Result<TopicKey, InstallationError> {
         let subject = format!("key {id} of topic {topic}");
         // An alias has no policy, but the key that it names.
         let described = self.keys.describe_key().key_id(id).send().await.map_err(failed(&subject))?;
         let key = described.key_metadata.ok_or_else(malformed(&subject))?;
         let arn = key.arn.unwrap_or(key.key_id);
         if key.key_manager == Some(KeyManagerType::Aws) {
-            return Ok(Some(TopicKey { arn, policy: None }));
+            return Ok(TopicKey { arn, policy: None });
         }
         let policy = self.keys.get_key_policy().key_id(&arn).send().await.map_err(failed(&subject))?;
-        Ok(Some(TopicKey { arn, policy: Some(policy.policy.ok_or_else(malformed(&subject))?) }))
+        Ok(TopicKey { arn, policy: Some(policy.policy.ok_or_else(malformed(&subject))?) })
     }
 
     /// The trails that cover the region, also trails of other regions and of the organization. Without one, `EventBridge`

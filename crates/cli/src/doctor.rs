@@ -52,7 +52,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
-        let report = check(arguments).await?;
+        let report = Box::pin(check(arguments)).await?;
         arguments.output.show(&report, text, streams)?;
         Ok(exit(&report))
     })
@@ -94,7 +94,7 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
 }
 
 async fn of_installed(reader: &InstallationReader<'_>, account: &AccountReading, commands: &Commands) -> DoctorReport {
-    let Some(stack) = account.stack(&commands.stack) else { return installed(account, None, commands) };
+    let Ok(Some(stack)) = &account.stack else { return installed(account, None, commands) };
     let parts = reader.parts(&stack.name, names_consul()).await;
     let selection = clusters(stack, &account.cluster_arns).map_err(|invalid| invalid.to_string());
     let surroundings = reader.surroundings(selection, alarm_topic(stack)).await;
@@ -111,7 +111,7 @@ async fn before(
     let selection = selection.map_err(|invalid| invalid.to_string());
     let plan =
         Plan { clusters: &arguments.clusters, selection: &selection, secret_prefix: &arguments.secret_name_prefix };
-    let (Ok(selected), Ok(_)) = (&selection, &account.stacks) else {
+    let (Ok(selected), Ok(_)) = (&selection, &account.stack) else {
         return before_install(&plan, account, None, commands);
     };
     let consul = reader.consul(selected).await;

@@ -2,7 +2,7 @@
 
 use aws::{
     ecs::Clusters as _,
-    installation::{AwsInstallation, Caller, DeployedStack, Invoked, Mapping, StackResources, TopicKey, Trail},
+    installation::{AwsInstallation, Caller, DeployedStack, Invoked, Mapping, StackResources, Topic, Trail},
     queue::{DeadLetterQueues, FailedMessage},
 };
 use consul::{ConsulError, OwnToken, Permissions as _, ServerVersion as _};
@@ -29,15 +29,10 @@ pub struct AccountReading {
     pub caller: Read<Caller>,
     /// The start of the ARNs of clusters; empty without a caller.
     pub cluster_arns: String,
-    /// The stack that was asked for, and the others.
-    pub stacks: Read<Vec<DeployedStack>>,
-}
-
-impl AccountReading {
-    /// The stack with this name.
-    pub fn stack(&self, name: &str) -> Option<&DeployedStack> {
-        self.stacks.as_ref().ok()?.iter().find(|stack| stack.name == name)
-    }
+    /// The stack that was asked for, if it exists.
+    pub stack: Read<Option<DeployedStack>>,
+    /// The other stacks of the template. To list them takes a permission for all stacks.
+    pub others: Read<Vec<DeployedStack>>,
 }
 
 /// The parts of an installed stack.
@@ -77,8 +72,8 @@ pub struct Letters {
 /// What an installation depends on.
 #[derive(Debug)]
 pub struct SurroundingsReading {
-    /// The topic of its alarms, and its key; `None` without a topic.
-    pub topic: Option<(String, Read<Option<TopicKey>>)>,
+    /// The topic of its alarms, by its ARN; `None` without one.
+    pub topic: Option<(String, Read<Topic>)>,
     pub trails: Read<Vec<Trail>>,
     /// The clusters of the account and region.
     pub clusters: Read<Vec<ClusterArn>>,
@@ -108,15 +103,16 @@ impl InstallationReader<'_> {
     pub async fn account(&self, stack: &str, region: &str) -> AccountReading {
         (self.progress)("reading the stack");
         let caller = in_words(self.installation.caller().await);
-        let (cluster_arns, stacks) = match &caller {
+        let (cluster_arns, stack, others) = match &caller {
             Ok(caller) => {
                 let partition = caller.arn.split(':').nth(1).unwrap_or("aws");
                 let arns = format!("arn:{partition}:ecs:{region}:{}:cluster/", caller.account);
-                (arns, in_words(self.installation.stacks(stack).await))
+                let own = in_words(self.installation.stack(stack).await);
+                (arns, own, in_words(self.installation.other_stacks(stack).await))
             }
-            Err(why) => (String::new(), Err(why.clone())),
+            Err(why) => (String::new(), Err(why.clone()), Err(why.clone())),
         };
-        AccountReading { caller, cluster_arns, stacks }
+        AccountReading { caller, cluster_arns, stack, others }
     }
 
     /// The parts of the stack with this name. With `asks_consul`, Consul is asked from here too.
@@ -145,7 +141,7 @@ impl InstallationReader<'_> {
     pub async fn surroundings(&self, selection: Read<ClusterSelection>, topic: Option<&str>) -> SurroundingsReading {
         (self.progress)("reading what the installation depends on");
         let topic = match topic {
-            Some(topic) => Some((topic.to_owned(), in_words(self.installation.key_of(topic).await))),
+            Some(topic) => Some((topic.to_owned(), in_words(self.installation.topic(topic).await))),
             None => None,
         };
         let trails = in_words(self.installation.trails().await);

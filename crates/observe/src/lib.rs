@@ -36,7 +36,7 @@ pub use aws::{
         API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, EcsError, ServiceDeployment, ServiceMessage, ServiceState,
         parse_api_call, parse_task_change,
     },
-    installation::{Caller, DeployedStack, Invoked, Mapping, StackResource, StackResources, TopicKey, Trail},
+    installation::{Caller, DeployedStack, Invoked, Mapping, StackResource, StackResources, Topic, TopicKey, Trail},
     queue::FailedMessage,
 };
 pub use consul::{ConsulError, OwnToken};

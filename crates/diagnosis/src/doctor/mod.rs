@@ -112,8 +112,13 @@ pub fn installed(
     commands: &Commands,
 ) -> DoctorReport {
     let mut checks = vec![surroundings::check_credentials(&account.caller, commands)];
-    let Some(stacks) = known_stacks(account, &mut checks) else { return report(checks) };
-    let own = account.stack(&commands.stack);
+    let own = match known_stack(account) {
+        Ok(own) => own,
+        Err(unread) => {
+            checks.extend(unread);
+            return report(checks);
+        }
+    };
     checks.push(stacks::check_stack(own, commands));
     let (Some(own), Some((parts, around))) = (own, read) else { return report(checks) };
     match parts {
@@ -123,11 +128,10 @@ pub fn installed(
         }
         Err(why) => checks.push(Check::unknown("resources", why)),
     }
-    checks.push(surroundings::check_alarm_topic(around.topic.as_ref(), commands));
+    checks.push(surroundings::check_alarm_topic(around.topic.as_ref(), &account.caller, commands));
     checks.push(surroundings::check_trail(&around.trails, commands));
     checks.push(stacks::check_controllers(&around.inspection, Some(stacks::mode(own)), commands));
-    let others: Vec<&DeployedStack> = stacks.iter().filter(|stack| stack.name != own.name).collect();
-    checks.push(stacks::check_other_stacks(own, &others, &around.clusters, &account.cluster_arns, commands));
+    checks.push(stacks::check_other_stacks(own, &account.others, &around.clusters, &account.cluster_arns, commands));
     report(checks)
 }
 
@@ -159,8 +163,14 @@ pub fn before_install(
     commands: &Commands,
 ) -> DoctorReport {
     let mut checks = vec![surroundings::check_credentials(&account.caller, commands)];
-    let Some(stacks) = known_stacks(account, &mut checks) else { return report(checks) };
-    checks.push(stacks::check_stack_before(account.stack(&commands.stack), commands));
+    let own = match known_stack(account) {
+        Ok(own) => own,
+        Err(unread) => {
+            checks.extend(unread);
+            return report(checks);
+        }
+    };
+    checks.push(stacks::check_stack_before(own, commands));
     let selection = match plan.selection {
         Ok(selection) => selection,
         Err(why) => {
@@ -173,22 +183,21 @@ pub fn before_install(
     checks.push(mesh_of(&around.inspection, plan.clusters));
     checks.push(stacks::check_controllers(&around.inspection, None, commands));
     checks.push(surroundings::check_trail(&around.trails, commands));
-    let others: Vec<&DeployedStack> = stacks.iter().filter(|stack| stack.name != commands.stack).collect();
     let planned = stacks::planned(&commands.stack, plan.clusters, plan.secret_prefix);
-    checks.push(stacks::check_others_before(&planned, &others, &around.clusters, &account.cluster_arns, commands));
+    checks.push(stacks::check_others_before(
+        &planned,
+        &account.others,
+        &around.clusters,
+        &account.cluster_arns,
+        commands,
+    ));
     report(checks)
 }
 
-/// All stacks; `None` if they could not be read, which is a check.
-fn known_stacks<'a>(account: &'a AccountReading, checks: &mut Vec<Check>) -> Option<&'a [DeployedStack]> {
-    match &account.stacks {
-        Ok(stacks) => Some(stacks),
-        Err(_) if account.caller.is_err() => None,
-        Err(why) => {
-            checks.push(Check::unknown("stack", why));
-            None
-        }
-    }
+/// The stack, if there is one; `Err` with a check if it could not be read, unless there are no credentials.
+fn known_stack(account: &AccountReading) -> Result<Option<&DeployedStack>, Option<Check>> {
+    let unread = |why| account.caller.is_ok().then(|| Check::unknown("stack", why));
+    account.stack.as_ref().map(Option::as_ref).map_err(unread)
 }
 
 /// The checks of Consul from here.

@@ -162,7 +162,7 @@ const OTHER_STACKS: &str = "other-stacks";
 /// the clusters of the account and region, and `prefix` is the start of their ARNs.
 pub(super) fn check_other_stacks(
     stack: &DeployedStack,
-    others: &[&DeployedStack],
+    others: &Read<Vec<DeployedStack>>,
     known: &Read<Vec<ClusterArn>>,
     prefix: &str,
     commands: &Commands,
@@ -173,12 +173,13 @@ pub(super) fn check_other_stacks(
             format!("cannot tell which clusters {:?} selects", parameter(stack, "EcsClusterArns")),
         );
     };
+    let Ok(others) = others else { return Check::unread(OTHER_STACKS, others) };
     let known = match known {
         Ok(known) => known,
         Err(_) if others.is_empty() => &Vec::new(),
         Err(why) => return Check::unknown(OTHER_STACKS, why),
     };
-    let acting: Vec<&&DeployedStack> = others.iter().filter(|other| mode(other).acts()).collect();
+    let acting: Vec<&DeployedStack> = others.iter().filter(|other| mode(other).acts()).collect();
     let mut seen = Vec::new();
     for other in &acting {
         let shared = shared(&own, clusters(other, prefix).ok().as_ref(), known);
@@ -205,7 +206,7 @@ pub(super) fn check_other_stacks(
 /// The same before an installation, when there is nothing to correct yet.
 pub(super) fn check_others_before(
     planned: &DeployedStack,
-    others: &[&DeployedStack],
+    others: &Read<Vec<DeployedStack>>,
     known: &Read<Vec<ClusterArn>>,
     prefix: &str,
     commands: &Commands,
@@ -220,7 +221,7 @@ pub(super) fn check_others_before(
     Check { seen, commands: Vec::new(), ..made }
 }
 
-fn names(stacks: &[&DeployedStack]) -> String {
+fn names(stacks: &[DeployedStack]) -> String {
     let names: Vec<&str> = stacks.iter().map(|stack| stack.name.as_str()).collect();
     names.join(", ")
 }

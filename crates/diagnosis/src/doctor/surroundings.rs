@@ -5,7 +5,7 @@ use mesh::{
     permissions::Permission,
     release::Release,
 };
-use observe::{Caller, ConsulError, OwnToken, Read, TopicKey, Trail};
+use observe::{Caller, ConsulError, OwnToken, Read, Topic, TopicKey, Trail};
 use serde_json::Value;
 
 use super::{
@@ -29,15 +29,39 @@ const ALARM_TOPIC: &str = "alarm-topic";
 const PUBLISHER: &str = "cloudwatch.amazonaws.com";
 const NEEDED: [&str; 2] = ["kms:Decrypt", "kms:GenerateDataKey"];
 
-/// Whether `CloudWatch` may publish to the topic; `None` if `AlarmTopicArn` is not set.
-pub(super) fn check_alarm_topic(topic: Option<&(String, Read<Option<TopicKey>>)>, commands: &Commands) -> Check {
-    let Some((topic, key)) = topic else {
+/// Whether `CloudWatch` may publish to the topic for the alarms of the account; `None` if `AlarmTopicArn` is not set.
+pub(super) fn check_alarm_topic(
+    topic: Option<&(String, Read<Topic>)>,
+    caller: &Read<Caller>,
+    commands: &Commands,
+) -> Check {
+    let Some((topic, read)) = topic else {
         return Check::ok(ALARM_TOPIC, "AlarmTopicArn is not set, so the alarms send no notification");
     };
-    match key {
+    let account = caller.as_ref().map(|caller| caller.account.as_str()).unwrap_or_default();
+    match read {
         Err(why) => Check::unknown(ALARM_TOPIC, why),
-        Ok(None) => Check::ok(ALARM_TOPIC, format!("{topic} is not encrypted with KMS: CloudWatch may publish")),
-        Ok(Some(TopicKey { arn, policy: None })) => {
+        Ok(Topic { policy, .. }) if !lets_publish(policy, account) => {
+            let seen = format!(
+                "CloudWatch cannot publish to {topic}: its policy does not let {PUBLISHER} call sns:Publish for the alarms of \
+                 account {account}. Add a statement"
+            );
+            let topic = word(topic);
+            let read = format!("sns get-topic-attributes --topic-arn {topic} --query Attributes.Policy --output text");
+            let write = format!(
+                "sns set-topic-attributes --topic-arn {topic} --attribute-name Policy --attribute-value file://FILE"
+            );
+            Check::failed(ALARM_TOPIC, seen).with_commands([commands.aws(&read), commands.aws(&write)])
+        }
+        Ok(Topic { key, .. }) => check_key(topic, key.as_ref(), commands),
+    }
+}
+
+/// Whether `CloudWatch` may use the key of the topic.
+fn check_key(topic: &str, key: Option<&TopicKey>, commands: &Commands) -> Check {
+    match key {
+        None => Check::ok(ALARM_TOPIC, format!("{topic} is not encrypted with KMS, and CloudWatch may publish")),
+        Some(TopicKey { arn, policy: None }) => {
             let seen = format!(
                 "CloudWatch cannot publish to {topic}: its key {arn} is AWS managed and permits only SNS. Use a \
                  customer managed key"
@@ -48,7 +72,7 @@ pub(super) fn check_alarm_topic(topic: Option<&(String, Read<Option<TopicKey>>)>
             );
             Check::failed(ALARM_TOPIC, seen).with_commands([commands.aws(&set)])
         }
-        Ok(Some(TopicKey { arn, policy: Some(policy) })) => {
+        Some(TopicKey { arn, policy: Some(policy) }) => {
             let missing = missing(policy);
             if missing.is_empty() {
                 return Check::ok(ALARM_TOPIC, format!("CloudWatch may publish to {topic} with the key {arn}"));
@@ -66,24 +90,55 @@ pub(super) fn check_alarm_topic(topic: Option<&(String, Read<Option<TopicKey>>)>
     }
 }
 
-/// The actions that no statement of the policy allows to `CloudWatch`.
+/// The actions that no statement of the key's policy allows to `CloudWatch`.
 fn missing(policy: &str) -> Vec<&'static str> {
     let policy: Value = serde_json::from_str(policy).unwrap_or_default();
-    let is_for_publisher = |statement: &&Value| {
+    let allowed = allowed(&policy);
+    NEEDED.into_iter().filter(|action| !allowed.iter().any(|it| permits(it, action))).collect()
+}
+
+/// Whether a topic's policy lets `CloudWatch` publish for the alarms of an account. That of a new topic does for its own account:
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Notify_Users_Alarm_Changes.html>
+fn lets_publish(policy: &str, account: &str) -> bool {
+    let policy: Value = serde_json::from_str(policy).unwrap_or_default();
+    allowed(&policy).iter().any(|statement| permits(statement, "sns:Publish") && is_for_account(statement, account))
+}
+
+/// The statements that allow something to `CloudWatch`.
+fn allowed(policy: &Value) -> Vec<&Value> {
+    let is_for_publisher = |statement: &Value| {
         let principal = statement.get("Principal").unwrap_or(&Value::Null);
         let names = |list: Option<&Value>, name: &str| list.is_some_and(|list| texts(list).contains(&name));
         let is_anyone = principal == "*" || names(principal.get("AWS"), "*");
         is_anyone || names(principal.get("Service"), PUBLISHER)
     };
-    let statements = policy.get("Statement").map(list).unwrap_or_default();
-    let allowed = statements.into_iter().filter(|it| it.get("Effect").is_some_and(|effect| effect == "Allow"));
-    let allowed = allowed.filter(is_for_publisher).filter_map(|statement| statement.get("Action"));
-    let patterns: Vec<&str> = allowed.flat_map(texts).collect();
-    let permits = |pattern: &str, action: &str| match pattern.strip_suffix('*') {
-        Some(start) => action.starts_with(start),
-        None => action == pattern,
-    };
-    NEEDED.into_iter().filter(|action| !patterns.iter().any(|pattern| permits(pattern, action))).collect()
+    let statements = policy.get("Statement").map(list).unwrap_or_default().into_iter();
+    let allows = |statement: &Value| statement.get("Effect").is_some_and(|effect| effect == "Allow");
+    statements.filter(|statement| allows(statement) && is_for_publisher(statement)).collect()
+}
+
+/// Whether a statement names the action, in any case.
+fn permits(statement: &Value, action: &str) -> bool {
+    let action = action.to_ascii_lowercase();
+    let patterns = statement.get("Action").map(texts).unwrap_or_default();
+    patterns.into_iter().any(|pattern| match pattern.to_ascii_lowercase().split_once('*') {
+        Some((start, _)) => action.starts_with(start),
+        None => pattern.eq_ignore_ascii_case(&action),
+    })
+}
+
+/// The keys of conditions that name the account of an alarm, or its ARN.
+const OF_ACCOUNT: [&str; 3] = ["aws:sourceaccount", "aws:sourceowner", "aws:sourcearn"];
+
+/// Whether the conditions of a statement that name accounts name this one. Other conditions are taken to hold.
+fn is_for_account(statement: &Value, account: &str) -> bool {
+    let operators = statement.get("Condition").and_then(Value::as_object).into_iter().flatten();
+    let mut keys = operators.filter_map(|(_, keys)| keys.as_object()).flatten();
+    keys.all(|(key, values)| {
+        let values = texts(values);
+        !OF_ACCOUNT.contains(&key.to_ascii_lowercase().as_str())
+            || values.iter().any(|value| value.contains(account) || value.split(':').nth(4) == Some("*"))
+    })
 }
 
 /// The items of a list, or a single value.

@@ -81,14 +81,14 @@ fn stacks_share_no_cluster_and_no_prefix_of_secrets() {
         (stack("mesh", "*", "observe"), stack("second", "*", "act"), Fine, "", &[]),
         (stack("mesh", "prod-*", "act"), stack("mesh-test", "test", "act"), Failed, prefix, &[]),
     ] {
-        let made = check_other_stacks(&own, &[&other], &Ok(known_clusters()), PREFIX, &commands());
+        let made = check_other_stacks(&own, &Ok(vec![other]), &Ok(known_clusters()), PREFIX, &commands());
         assert_check(&made, outcome, seen, remedy);
     }
     assert!(!shares_secrets(&stack("mesh", "a", "act"), &stack("meshed", "a", "act")));
     let (own, other, denied) =
         (stack("mesh", "prod-*", "act"), stack("second", "test", "act"), Err("denied".to_owned()));
-    assert_check(&check_other_stacks(&own, &[&other], &denied, PREFIX, &commands()), Unknown, "", &[]);
-    assert_check(&check_other_stacks(&own, &[], &denied, PREFIX, &commands()), Fine, "", &[]);
+    assert_check(&check_other_stacks(&own, &Ok(vec![other]), &denied, PREFIX, &commands()), Unknown, "", &[]);
+    assert_check(&check_other_stacks(&own, &Ok(Vec::new()), &denied, PREFIX, &commands()), Fine, "", &[]);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn before_an_installation_the_other_stack_is_left_as_it_is() {
     let other = stack("ecs-mesh-controller", "prod-*", "act");
     let checked = |clusters: &str| {
         let planned = planned("second", clusters, "second");
-        check_others_before(&planned, &[&other], &Ok(known_clusters()), PREFIX, &commands())
+        check_others_before(&planned, &Ok(vec![other.clone()]), &Ok(known_clusters()), PREFIX, &commands())
     };
     let shared = checked("prod-1");
     assert_check(&shared, Failed, "--secret-name-prefix", &[]);

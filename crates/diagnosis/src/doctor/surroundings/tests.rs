@@ -9,19 +9,54 @@ use crate::examples::{assert_check, commands};
 
 #[test]
 fn caller_is_said() {
-    let caller = Caller { account: "123456789012".to_owned(), arn: "arn:aws:iam::123456789012:user/ana".to_owned() };
     let seen = "account 123456789012, as arn:aws:iam::123456789012:user/ana";
-    assert_check(&check_credentials(&Ok(caller), &commands()), Fine, seen, &[]);
+    assert_check(&check_credentials(&Ok(caller()), &commands()), Fine, seen, &[]);
     let expired = Err("the AWS credentials: the call failed: expired".to_owned());
     let ask = "aws sts get-caller-identity --region us-east-1";
     assert_check(&check_credentials(&expired, &commands()), Failed, "", &[ask]);
 }
 
 #[test]
+fn policy_of_the_topic_must_let_cloudwatch_publish_for_the_account() {
+    let checked = |statements: Value| {
+        let policy = json!({ "Version": "2012-10-17", "Statement": statements }).to_string();
+        check_alarm_topic(Some(&("arn:topic".to_owned(), Ok(Topic { policy, key: None }))), &Ok(caller()), &commands())
+    };
+    let publish = |principal: Value, condition: Value| json!({ "Effect": "Allow", "Principal": principal, "Action": "SNS:Publish", "Condition": condition });
+    let (service, anyone) = (json!({ "Service": "cloudwatch.amazonaws.com" }), json!({ "AWS": "*" }));
+    let owner = |account: &str| json!({ "StringEquals": { "AWS:SourceOwner": account } });
+    let alarms =
+        |account: &str| json!({ "ArnLike": { "aws:SourceArn": format!("arn:aws:cloudwatch:*:{account}:alarm:*") } });
+    for (statements, outcome) in [
+        // That of a new topic, and of one in another account
+        (json!([publish(anyone.clone(), owner("123456789012"))]), Fine),
+        (json!([publish(anyone, owner("210987654321"))]), Failed),
+        (publish(service.clone(), json!({})), Fine),
+        (publish(service.clone(), alarms("123456789012")), Fine),
+        (publish(service.clone(), alarms("*")), Fine),
+        (publish(service, alarms("210987654321")), Failed),
+        (publish(json!({ "AWS": "arn:aws:iam::123456789012:root" }), json!({})), Failed),
+        (json!([]), Failed),
+    ] {
+        assert_check(&checked(statements), outcome, "", &[]);
+    }
+    let foreign = checked(json!([]));
+    assert_check(&foreign, Failed, "", &["aws sns get-topic-attributes ", "aws sns set-topic-attributes "]);
+}
+
+fn caller() -> Caller {
+    Caller { account: "123456789012".to_owned(), arn: "arn:aws:iam::123456789012:user/ana".to_owned() }
+}
+
+#[test]
 fn key_of_the_topic_must_let_cloudwatch_use_it() {
-    let checked = |key: Read<Option<TopicKey>>| check_alarm_topic(Some(&("arn:topic".to_owned(), key)), &commands());
+    let policy = json!({ "Statement": { "Effect": "Allow", "Principal": "*", "Action": "sns:*" } }).to_string();
+    let checked = |key: Read<Option<TopicKey>>| {
+        let topic = key.map(|key| Topic { policy: policy.clone(), key });
+        check_alarm_topic(Some(&("arn:topic".to_owned(), topic)), &Ok(caller()), &commands())
+    };
     let key = |policy: Option<String>| Ok(Some(TopicKey { arn: "arn:key".to_owned(), policy }));
-    assert_check(&check_alarm_topic(None, &commands()), Fine, "", &[]);
+    assert_check(&check_alarm_topic(None, &Ok(caller()), &commands()), Fine, "", &[]);
     assert_check(&checked(Ok(None)), Fine, "", &[]);
     assert_check(&checked(Err("denied".to_owned())), Unknown, "", &[]);
     // That of AWS is replaced
