@@ -20,7 +20,7 @@ use mesh::{
     settings::{PlanSettings, RepairMode},
     task::TaskPhase,
 };
-use observe::{CallError, Deadline, Problem, Survey, SweepOrder, Waited};
+use observe::{CallError, ClusterStatuses, Deadline, Problem, Survey, SweepOrder, Waited};
 use report::{ErrorLabel, Event, LogAction, LogLine, LogOutcome, PlannedAction, SweepReport, TrippedGuard};
 use telemetry::Counted;
 use tokio::time::Instant;
@@ -30,7 +30,7 @@ use self::summary::Swept;
 use crate::{
     announcement::count,
     apply::Applier,
-    bootstrap::{Bootstrap, ClusterPlace},
+    bootstrap::{Bootstrap, ClusterPlace, active},
     context::Context,
     error::ControllerError,
     message::{Message, SecondLook},
@@ -76,7 +76,8 @@ impl Sweep {
             if sets_up {
                 let mut missing = self.bootstrap.create_namespaces(&required_places(&survey), deadline).await;
                 if self.context.scope.repair == RepairMode::On {
-                    missing.extend(self.bootstrap.create_missing(&self.missing_nodes(&survey), deadline).await);
+                    let nodes = self.missing_nodes(&survey, &statuses);
+                    missing.extend(self.bootstrap.create_missing(&nodes, deadline).await);
                 }
                 swept.set_missing(missing);
             }
@@ -86,8 +87,7 @@ impl Sweep {
                 let allowed = std::mem::take(&mut divided.allowed);
                 let outcomes = self.applier.dry_run(allowed, &survey.observed.secrets, deadline).await;
                 let mut repairs = self.repair(&survey, order, deadline).await;
-                let nodes = self.missing_nodes(&survey).into_iter();
-                for (cluster, _) in nodes {
+                for (cluster, _) in self.missing_nodes(&survey, &statuses) {
                     let node = cluster.to_string();
                     repairs.of(&cluster).planned.push(PlannedAction::CreateNode { node });
                 }
@@ -149,12 +149,13 @@ impl Sweep {
     }
 
     /// The nodes of existing clusters that Consul does not have.
-    fn missing_nodes(&self, survey: &Survey) -> Vec<ClusterPlace> {
+    fn missing_nodes(&self, survey: &Survey, statuses: &ClusterStatuses) -> Vec<ClusterPlace> {
         let scope = &self.context.scope;
         if !self.bootstrap.creates_nodes() {
             return Vec::new();
         }
-        let missing = survey.nodes.iter().filter(|node| !node.exists && !survey.is_deleted(&node.cluster));
+        let active = active(statuses);
+        let missing = survey.nodes.iter().filter(|node| !node.exists && active.contains(&node.cluster));
         let is_set_up = |node: &&NodeReading| scope.tenancies_of(&node.cluster).contains(&node.tenancy.home());
         missing.filter(is_set_up).map(|node| (node.cluster.clone(), node.tenancy.home())).collect()
     }
