@@ -161,7 +161,7 @@ workflows: tools ## Lint the workflows and the action
 
 .PHONY: check
 check: lint ## Check format and lints, and run the tests that need no server
-	cargo test $(all) --lib --test audit --test command_line --test repository -- --skip conformance
+	cargo test $(all) --lib --test mesh --test audit --test command_line --test repository -- --skip conformance
 
 .PHONY: pages
 pages: ## Write the pages of the rules, the tables of permissions and the snapshots of reports anew
@@ -173,6 +173,7 @@ test: setup lint workflows validate vscode site-test ## Run everything: format, 
 	cargo test $(all) --doc
 	@$(MAKE) --no-print-directory sam-build
 	@python3 scripts/suites.py run
+	@python3 scripts/statements.py
 	cargo build $(all) --bin demo
 	@target/debug/demo > target/test/demo.log 2>&1 || { tail -n 50 target/test/demo.log; exit 1; }
 	@python3 scripts/mutants.py $(some_mutants)
@@ -213,9 +214,9 @@ simulate: ## Search fresh schedules for a broken promise (SECONDS=600 or SCHEDUL
 
 .PHONY: properties
 properties: ## Try fresh input on the tests of properties (ROUNDS=10)
-	cargo test $(all) --lib --test audit --no-run
+	cargo test $(all) --lib --test mesh --test audit --no-run
 	@for round in $$(seq $(or $(ROUNDS),10)); do \
-		echo "round $$round"; env --unset PROPTEST_RNG_SEED cargo test --quiet $(all) --lib --test audit -- --skip conformance || exit 1; \
+		echo "round $$round"; env --unset PROPTEST_RNG_SEED cargo test --quiet $(all) --lib --test mesh --test audit -- --skip conformance || exit 1; \
 	done
 
 .PHONY: mutants

@@ -81,7 +81,7 @@ def check_compilers() -> None:
 
 
 def python_packages(file: str, *names: str) -> None:
-    """Makes a Python environment with the packages of a lock file, or with the named ones if the environment has not all."""
+    """Creates the Python environment with the packages of a lock file, or only the named ones. Keeps one that has them already."""
     lock = (TOP / file).read_text()
     blocks = re.split(r"(?m)^(?=[a-z])", lock)
 

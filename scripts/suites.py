@@ -115,7 +115,11 @@ def run(suite: Suite) -> Result:
     """Runs one suite, with its output in its log."""
     log = LOGS / f"{suite.name}.log"
     start = time.monotonic()
-    env = {**os.environ, "RUST_TEST_THREADS": str(THREADS.get(suite.name, os.cpu_count()))}
+    # Which statements of the roles the calls of its functions need: scripts/statements.py reads it.
+    statements = LOGS / f"{suite.name}.statements"
+    statements.unlink(missing_ok=True)
+    threads = str(THREADS.get(suite.name, os.cpu_count()))
+    env = {**os.environ, "RUST_TEST_THREADS": threads, "STATEMENTS": str(statements)}
     with (
         log.open("wb") as output,
         started([suite.program], cwd=suite.folder, stdout=output, stderr=subprocess.STDOUT, env=env) as process,

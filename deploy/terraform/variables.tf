@@ -288,7 +288,7 @@ variable "client_token_secret_name" {
 }
 
 variable "secret_kms_key_id" {
-  description = "ARN of the KMS key that encrypts new secrets; empty for the account's aws/secretsmanager key."
+  description = "ARN of the KMS key that encrypts new secrets; empty for the account's aws/secretsmanager key. The policy of the key has to delegate to IAM, or to name the functions' roles: otherwise it denies what their policies allow."
   type        = string
   default     = ""
   nullable    = false
@@ -537,7 +537,7 @@ variable "lambda_permissions_boundary" {
 }
 
 variable "lambda_role_path" {
-  description = "Path of the functions' IAM roles, not of tasks. Changing it replaces the roles."
+  description = "Path of the functions' IAM roles and policies, not of tasks. Changing it replaces them."
   type        = string
   default     = "/"
   nullable    = false

@@ -2,7 +2,7 @@
 
 use mesh::{
     cluster_selection::ClusterSelection,
-    consul_ecs::{CONFIG_VARIABLE, Configuration, MESH_TAG, MeshConfig, Programs, Registrar},
+    consul_ecs::{CONFIG_VARIABLE, Configuration, MESH_TAG, MeshConfig, Registrar},
     definition::TaskDefinition,
     names::ServiceName,
     secret_name::SecretNames,
@@ -10,6 +10,7 @@ use mesh::{
     tags::Tags,
     tenancy::Tenancy,
 };
+use mesh_examples::{cluster, definition, definition_arn};
 
 /// What is read in full has a tenancy or an error that names a field.
 fn read_in_full(text: &str) {
@@ -26,17 +27,11 @@ pub fn run(text: &str) {
     let config = Configuration::from(text);
     read_in_full(text);
     let definition = TaskDefinition {
-        task_role: None,
-        is_in_app_mesh: false,
-        registered_at: None,
-        arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7".parse().expect("an ARN"),
         tags: Tags::from_iter([(MESH_TAG, "true")]),
         config: Some(config.clone()),
-        containers: Vec::new(),
-        secrets: [].into(),
-        programs: Programs::default(),
+        ..definition(definition_arn("web:7"))
     };
-    let home = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).expect("a selection");
+    let home = ClusterSelection::parse(cluster("prod").as_str(), None).expect("a selection");
     let names = SecretNames::new("mesh".parse().expect("a prefix"), None, Tenancy::Community, &home);
     let rules = TokenSettings { mode: TokenMode::Auto, names: &names };
     let identity = definition.identify(&Tags::default(), &Tenancy::Community, rules);

@@ -43,7 +43,7 @@ pub(crate) enum Fault {
     Unavailable,
     /// The service does not answer.
     NoAnswer,
-    /// Consul does not know the controller's token; Secrets Manager denies the function's request.
+    /// Consul does not know the controller's token; AWS refuses the function's request.
     Credential,
 }
 

@@ -41,16 +41,7 @@ impl Instance {
         task: &TaskArn,
         (modify_index, tenancy): (u64, Tenancy),
     ) -> Self {
-        let seen = ServiceInstance {
-            node: node.to_owned(),
-            id: id.to_owned(),
-            name: name.to_owned(),
-            kind: if name.ends_with("-sidecar-proxy") { "connect-proxy".to_owned() } else { String::new() },
-            task: task.id().clone(),
-            task_arn: Some(task.clone()),
-            modify_index,
-            tenancy,
-        };
+        let seen = ServiceInstance { modify_index, tenancy, ..mesh_examples::instance(node, id, name, task) };
         Self { seen, unproven_since: None }
     }
 

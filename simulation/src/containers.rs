@@ -6,12 +6,15 @@ use std::net::Ipv4Addr;
 
 use mesh::{
     consul_ecs::{
-        CONFIG_VARIABLE, MeshConfig, Programs, Registrar, RegistrarContainer, Registration, TaskPlace, registrations,
+        CONFIG_VARIABLE, MeshConfig, Programs, Registrar, RegistrarContainer, Registration, TaskPlace,
+        names::{DATAPLANE, HEALTH_SYNC, MESH_INIT},
+        registrations,
     },
     definition::ContainerDefinition,
     task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
     tenancy::Tenancy,
 };
+use mesh_examples::{container, exited};
 use serde_json::{Value, json};
 
 use super::{
@@ -23,9 +26,6 @@ use super::{
 };
 
 pub(crate) const APP: &str = "app";
-pub(crate) const DATAPLANE: &str = "consul-dataplane";
-const HEALTH_SYNC: &str = "consul-ecs-health-sync";
-const MESH_INIT: &str = "consul-ecs-mesh-init";
 
 /// The containers of a task at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl World {
 
     /// The programs of consul-ecs in a definition without a client agent.
     pub(crate) fn programs(&self, config_json: &str) -> Programs {
-        let registrar = RegistrarContainer::new(MESH_INIT, Registrar::MeshInit, Some(config_json.to_owned()));
+        let registrar = RegistrarContainer::new(MESH_INIT, Registrar::MeshInit, Some(config_json));
         Programs {
             registrar: Some(registrar),
             health_sync: self.scenario.healing.runs_health_sync.then(|| HEALTH_SYNC.to_owned()),
@@ -147,13 +147,6 @@ impl World {
     pub(crate) fn shown_containers(&self, index: usize, at: u64) -> Vec<TaskContainer> {
         let task = &self.ecs.tasks[index];
         let containers = task.containers_at(at);
-        let container =
-            |name: &str, health| TaskContainer { name: name.to_owned(), health, is_stopped: false, exit_code: None };
-        let stopped = |name: &str, health, exit_code| TaskContainer {
-            is_stopped: true,
-            exit_code: Some(exit_code),
-            ..container(name, health)
-        };
         let health = |is_unhealthy: bool| match is_unhealthy {
             _ if task.hides_health => ContainerHealth::Unknown,
             true => ContainerHealth::Unhealthy,
@@ -163,19 +156,19 @@ impl World {
             if self.scenario.healing.shows_last_health { ContainerHealth::Healthy } else { ContainerHealth::Unknown };
         let mut shown = vec![
             container(APP, health(containers.is_unhealthy)),
-            if containers.has_lost_proxy { stopped(DATAPLANE, last, 1) } else { container(DATAPLANE, health(false)) },
+            if containers.has_lost_proxy {
+                TaskContainer { health: last, ..exited(DATAPLANE, 1) }
+            } else {
+                container(DATAPLANE, health(false))
+            },
         ];
         if task.has_agent {
             return shown;
         }
         let unknown = ContainerHealth::Unknown;
-        shown.push(if containers.has_lost_sync {
-            stopped(HEALTH_SYNC, unknown, 1)
-        } else {
-            container(HEALTH_SYNC, unknown)
-        });
+        shown.push(if containers.has_lost_sync { exited(HEALTH_SYNC, 1) } else { container(HEALTH_SYNC, unknown) });
         let has_registered = task.has_registered_at(at);
-        shown.push(if has_registered { stopped(MESH_INIT, unknown, 0) } else { container(MESH_INIT, unknown) });
+        shown.push(if has_registered { exited(MESH_INIT, 0) } else { container(MESH_INIT, unknown) });
         shown
     }
 

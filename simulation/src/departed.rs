@@ -4,10 +4,11 @@
 use consul::Grant;
 use mesh::{
     arn::{ClusterArn, TaskArn},
-    consul_ecs::SERVICE_METHOD,
+    consul_ecs::{SERVICE_METHOD, instance_id},
     quota::ENTRIES_OF_ONE,
-    task::{DescribedTask, Placement, TaskEnd, TaskPhase},
+    task::DescribedTask,
 };
+use mesh_examples::described;
 
 use super::{
     admission::login_description,
@@ -47,7 +48,7 @@ impl World {
             for number in 0..*count {
                 let task = departed(&node, first, number);
                 self.consul.index += 1;
-                let (id, written) = (format!("{name}-{}", task.id()), (self.consul.index, self.tenancy.clone()));
+                let (id, written) = (instance_id(name, task.id()), (self.consul.index, self.tenancy.clone()));
                 self.consul.instances.push(Instance::new(node.as_str(), &id, name, &task, written));
             }
         }
@@ -103,7 +104,7 @@ impl World {
         self.consul.nodes.insert(node.clone());
         self.consul.index += 1;
         let written = (self.consul.index, self.tenancy.clone());
-        self.consul.instances.push(Instance::new(&node, &format!("{id}-{}", task.id()), service, task, written));
+        self.consul.instances.push(Instance::new(&node, &instance_id(id, task.id()), service, task, written));
     }
 
     /// How many instances of a service there are.
@@ -116,16 +117,8 @@ impl World {
         let number = number_of(arn)?;
         let is_known = self.scenario.departed && number / FIRST == 1;
         is_known.then(|| DescribedTask {
-            arn: arn.clone(),
             definition: Some(definition_arn(0, Kind::Plain, false)),
-            phase: TaskPhase::Stopped,
-            last_status: "STOPPED".to_owned(),
-            tags: mesh::tags::Tags::default(),
-            containers: Vec::new(),
-            placement: Placement::default(),
-            pull_started_at: None,
-            stopping_at: None,
-            end: TaskEnd::default(),
+            ..described(arn.clone(), "STOPPED", "STOPPED")
         })
     }
 

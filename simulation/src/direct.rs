@@ -151,6 +151,7 @@ impl Direct {
                     world.consul_calls += usize::from(call.service == Service::Consul);
                     world.begin_outage();
                     let fault = world.down.get(&call.service).copied();
+                    let fault = fault.or_else(|| world.denial(call.service));
                     call.perform(world, fault.map_or(outcome, CallOutcome::Refused));
                 });
                 call.deliver();

@@ -1,6 +1,6 @@
 //! Simulated ECS: tasks with their whole history. Answers may show an older state, by the lag of the scenario.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use aws::ecs::{ClusterStatus, EcsError};
 use fastrand::Rng;
@@ -149,11 +149,13 @@ pub struct Ecs {
 pub struct Rewrites {
     pub task: Box<dyn Fn(&mut DescribedTask) + Send>,
     pub definition: Box<dyn Fn(&mut TaskDefinition) + Send>,
+    /// The configuration of consul-ecs, as JSON.
+    pub config: Box<dyn Fn(String) -> String + Send>,
 }
 
 impl Default for Rewrites {
     fn default() -> Self {
-        Self { task: Box::new(|_| ()), definition: Box::new(|_| ()) }
+        Self { task: Box::new(|_| ()), definition: Box::new(|_| ()), config: Box::new(|config| config) }
     }
 }
 
@@ -271,17 +273,14 @@ impl World {
         let kind = arn.revision().parse::<usize>().ok()? % (FIRST_LOGIN - 1);
         let own_tags = kind == Kind::TaggedItself as usize;
         let agent = (kind == Kind::WithAgent as usize).then_some("consul-client");
-        let config_json = config_json(number, &self.tenancy, HOST);
+        let config_json = (self.ecs.rewrites.config)(config_json(number, &self.tenancy, HOST));
         let definition = TaskDefinition {
-            arn: arn.clone(),
             tags: if own_tags { Tags::default() } else { mesh_tags(number) },
             programs: if agent.is_some() { Programs::default() } else { self.programs(&config_json) },
-            config: Some(config_json.into()),
+            config: Some(config_json.as_str().into()),
             containers: names(agent),
-            secrets: Arc::default(),
             task_role: Some(role_of(number)),
-            is_in_app_mesh: false,
-            registered_at: None,
+            ..mesh_examples::definition(arn.clone())
         };
         Some((number, definition))
     }
@@ -423,20 +422,16 @@ impl World {
             let stopped_at = (status.phase() == TaskPhase::Stopped).then(|| task.stopped_at()).flatten();
             let (last, desired) = task.shown_as(status);
             described.push(DescribedTask {
-                last_status: last.to_owned(),
-                arn: arn.clone(),
                 definition: Some(task.definition.clone()),
-                phase: TaskPhase::from_statuses(last, desired),
                 tags: if is_tagged { mesh_tags(task.service) } else { Tags::default() },
                 containers: self.shown_containers(index, at),
                 placement: placement(index, task, &self.tenancy),
-                pull_started_at: None,
-                stopping_at: None,
                 end: TaskEnd {
                     created_at: task.created().map(time_at),
                     stopped_at: stopped_at.and_then(|at| Timestamp::from_second(time_at(at).as_second()).ok()),
                     ..TaskEnd::default()
                 },
+                ..mesh_examples::described(arn.clone(), last, desired)
             });
         }
         described

@@ -24,7 +24,13 @@ pub(crate) struct EcsEdge {
 
 pub(crate) fn failed(subject: &str) -> impl Fn(Fault) -> EcsError + Send + 'static {
     let subject = subject.to_owned();
-    move |fault| EcsError::Failed { subject: subject.clone(), reason: format!("{fault:?}") }
+    move |fault| {
+        let (subject, reason) = (subject.clone(), format!("{fault:?}"));
+        match fault {
+            Fault::Credential => EcsError::Refused { subject, reason },
+            Fault::Throttled | Fault::Unavailable | Fault::NoAnswer => EcsError::Failed { subject, reason },
+        }
+    }
 }
 
 #[async_trait]

@@ -4,6 +4,7 @@
 use fastrand::Rng;
 use mesh::{
     catalog::{CheckStatus, HealthCheck},
+    consul_ecs::InstanceKind,
     settings::RepairMode,
 };
 
@@ -202,7 +203,7 @@ impl World {
     /// Source: <https://github.com/hashicorp/consul-ecs/blob/v0.10.0/subcommand/health-sync/checks.go>
     pub fn restart_health_sync(&mut self, index: usize) {
         let registered = self.registrations(index);
-        let sidecar = registered.iter().find(|registration| registration.id.ends_with("-sidecar-proxy"));
+        let sidecar = registered.iter().find(|registration| registration.kind == InstanceKind::ConnectProxy);
         let is_its =
             |check: &&HealthCheck| sidecar.is_some_and(|it| it.node == check.node && it.id == check.service_id);
         let count = self.consul.checks.iter().filter(is_its).count();

@@ -4,9 +4,10 @@
 use aws::ecs::ClusterStatus;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    tags::Tags,
-    task::{DescribedTask, Placement, TaskEnd, TaskPhase},
+    consul_ecs::instance_id,
+    task::{DescribedTask, TaskEnd},
 };
+use mesh_examples::described;
 use serde_json::{Value, json};
 
 use super::{
@@ -63,16 +64,9 @@ impl World {
         let of = arn.cluster().filter(|cluster| self.neighbours_in(cluster).contains(arn))?;
         let definition = of.as_str().replace(&format!(":cluster/{}", of.name()), ":daemon-task-definition/agent:1");
         Some(DescribedTask {
-            arn: arn.clone(),
             definition: TaskDefinitionArn::of_task(&definition).unwrap(),
-            phase: TaskPhase::from_statuses("RUNNING", "RUNNING"),
-            last_status: "RUNNING".to_owned(),
-            tags: Tags::default(),
-            containers: Vec::new(),
-            placement: Placement::default(),
-            pull_started_at: None,
-            stopping_at: None,
             end: TaskEnd { created_at: Some(time_at(0)), ..TaskEnd::default() },
+            ..described(arn.clone(), "RUNNING", "RUNNING")
         })
     }
 
@@ -104,7 +98,7 @@ impl World {
         self.consul.index += 1;
         let task = task(&namesake, self.clusters.len());
         let written = (self.consul.index, self.tenancy.clone());
-        let mut instance = Instance::new(node, &format!("lonely-{}", task.id()), "lonely", &task, written);
+        let mut instance = Instance::new(node, &instance_id("lonely", task.id()), "lonely", &task, written);
         instance.seen.task_arn = None;
         self.consul.instances.push(instance);
     }

@@ -155,7 +155,7 @@ fn failed(name: &str) -> impl Fn(Fault) -> SecretsError + Send + 'static {
     move |fault| {
         let reason = format!("{fault:?}");
         match fault {
-            Fault::Credential => SecretsError::Refused { name: name.clone(), reason },
+            Fault::Credential => SecretsError::Denied { name: name.clone(), reason },
             Fault::Throttled | Fault::Unavailable | Fault::NoAnswer => {
                 SecretsError::Failed { name: name.clone(), reason }
             }

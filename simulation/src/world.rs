@@ -61,6 +61,8 @@ pub struct World {
     pub sqs: Sqs,
     /// Services with an outage: every call fails with this fault.
     pub(crate) down: BTreeMap<Service, Fault>,
+    /// The number of calls to ECS and Secrets Manager that are still refused, because IAM does not know the functions' new roles yet.
+    pub(crate) denied: u32,
     /// The number of calls to Consul in a world without a schedule.
     pub(crate) consul_calls: usize,
     /// Whether concurrent calls are served in any order in a world without a schedule.
@@ -125,6 +127,7 @@ impl World {
             secrets: Secrets::default(),
             sqs: Sqs::default(),
             down: BTreeMap::new(),
+            denied: 0,
             consul_calls: 0,
             shuffles_calls: false,
             outage: None,
@@ -208,6 +211,15 @@ impl World {
     /// A time by Consul's clock.
     pub(crate) fn consul_time(&self, at: u64) -> Timestamp {
         shifted(at, self.consul_skew)
+    }
+
+    /// Why AWS refuses the next call, if it does.
+    pub(crate) fn denial(&mut self, service: Service) -> Option<Fault> {
+        let is_checked = [Service::Ecs, Service::Secrets].contains(&service);
+        (is_checked && self.denied > 0).then(|| {
+            self.denied -= 1;
+            Fault::Credential
+        })
     }
 
     /// Adds a step to the trace.

@@ -14,15 +14,16 @@ use std::{error::Error, time::Duration};
 use observe::{Deadline, SweepOrder};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use self::phase::{Phase, Progress};
 pub use self::{
     cloud_formation::{AwsCloudFormation, CloudFormation, DeliveryError},
     phase::PROOF,
 };
-use controller::{Controller, PreflightError, settings::read_rate};
-use report::{Problem, SweepOutcome};
+use consul::ConsulError;
+use controller::{BootstrapError, Controller, PreflightError, settings::read_rate};
+use report::{ErrorLabel, Problem, SweepOutcome};
 
 /// The physical ID of a created resource. `CloudFormation` makes up another ID for a creation whose answer it does not get.
 const PHYSICAL_ID: &str = "ecs-mesh-controller";
@@ -32,6 +33,12 @@ const NEVER_CREATED: &str = "ecs-mesh-controller/never-created";
 const MAX_REASON: usize = 2_000;
 /// The remark of an update's rollback.
 const ROLLED_BACK: &str = "the update is rolled back: Consul was neither checked nor set up; the next sweep does both";
+/// How long the set-up is repeated while AWS refuses what it calls, and the pause between two tries: changes of IAM take effect
+/// within seconds, but not at once.
+///
+/// Source: <https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html#troubleshoot_general_eventual-consistency>
+const REFUSED_FOR: Duration = Duration::from_mins(1);
+const BETWEEN_TRIES: Duration = Duration::from_secs(5);
 /// The least time reserved for the delivery of the answer.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(20);
 
@@ -45,11 +52,11 @@ enum Failure {
     #[error(transparent)]
     Preflight(#[from] PreflightError),
     /// Consul could not be set up.
-    #[error("setting Consul up: {0}")]
-    Bootstrap(String),
+    #[error("setting Consul up: {}", .0.iter().map(BootstrapError::to_string).collect::<Vec<_>>().join("; "))]
+    Bootstrap(Vec<BootstrapError>),
     /// The sweep was incomplete.
-    #[error("sweeping: {0}")]
-    Sweep(String),
+    #[error("sweeping: {}", reasons(.0))]
+    Sweep(Vec<Problem>),
     /// The clean-up was incomplete.
     #[error(
         "cleaning up: {0}. Fix the cause and delete the stack again. To delete it without the rest of the clean-up: \
@@ -59,6 +66,20 @@ enum Failure {
     /// `CloudFormation` no longer waits for an answer.
     #[error("nothing was checked or set up, because the stack is {0}: the request came late. Deploy again")]
     Late(String),
+}
+
+impl Failure {
+    /// Whether AWS refused all that failed.
+    fn is_refusal(&self) -> bool {
+        match self {
+            Self::Preflight(error) => matches!(error, PreflightError::Consul(ConsulError::CredentialUnreadable { .. })),
+            Self::Bootstrap(errors) => errors
+                .iter()
+                .all(|error| matches!(error, BootstrapError::Call(error) if error.label() == ErrorLabel::AwsRefused)),
+            Self::Sweep(problems) => problems.iter().all(|problem| problem.label == ErrorLabel::AwsRefused),
+            _ => false,
+        }
+    }
 }
 
 /// Why a request succeeded without doing everything that its kind usually does.
@@ -214,14 +235,27 @@ fn remark(controller: &Controller) -> Remark {
     if controller.mode().acts() { Remark::Done } else { Remark::Observed }
 }
 
+/// Sets up, again and again for a minute if AWS refuses what it calls: the stack may have made the roles a moment ago.
+async fn set_up(controller: &Controller, deadline: Deadline) -> Result<Remark, Failure> {
+    let end = Instant::now() + REFUSED_FOR;
+    loop {
+        match set_up_once(controller, deadline).await {
+            Err(failure) if failure.is_refusal() && Instant::now() < end => {
+                tracing::info!(action = "custom_resource", outcome = "refused", reason = %failure);
+                sleep(BETWEEN_TRIES).await;
+            }
+            result => return result,
+        }
+    }
+}
+
 /// Runs the preflight check, the bootstrap and a sweep. What is wrong with a single task, definition or secret fails no
 /// deployment.
-async fn set_up(controller: &Controller, deadline: Deadline) -> Result<Remark, Failure> {
+async fn set_up_once(controller: &Controller, deadline: Deadline) -> Result<Remark, Failure> {
     controller.preflight().await?;
     let set_up = controller.bootstrap(deadline).await;
     if !set_up.failures.is_empty() {
-        let reasons: Vec<String> = set_up.failures.iter().map(|failure| failure.error.to_string()).collect();
-        return Err(Failure::Bootstrap(reasons.join("; ")));
+        return Err(Failure::Bootstrap(set_up.failures.into_iter().map(|failure| failure.error).collect()));
     }
     let swept = controller.sweep(&SweepOrder::default(), deadline).await;
     match swept.outcome {
@@ -229,7 +263,7 @@ async fn set_up(controller: &Controller, deadline: Deadline) -> Result<Remark, F
         SweepOutcome::Done | SweepOutcome::Observed | SweepOutcome::DryRun | SweepOutcome::GuardTripped => {
             Ok(remark(controller))
         }
-        SweepOutcome::Incomplete | SweepOutcome::Other => Err(Failure::Sweep(reasons(&swept.problems))),
+        SweepOutcome::Incomplete | SweepOutcome::Other => Err(Failure::Sweep(swept.problems)),
     }
 }
 

@@ -326,7 +326,7 @@ async fn a_task_with_an_agent_costs_one_more() {
 }
 
 #[tokio::test]
-async fn a_repaired_task_costs_two_writes_and_a_repair_three_looks_at_ecs() {
+async fn a_repaired_task_costs_two_writes_and_a_repair_three_reads_of_ecs() {
     let world = World::without_deployment("cost-repair").await;
     let service = DataplaneService::of(&world, Release::V0_10);
     let tasks = service.create_ecs_service(&world, 12, &json!([])).await;
@@ -344,7 +344,7 @@ async fn a_repaired_task_costs_two_writes_and_a_repair_three_looks_at_ecs() {
         // When a sweep repairs them
         let (report, (aws, consul)) = environment.calls_of(swept(&environment, &SweepOrder::default())).await;
         assert_eq!((report.outcome.as_str(), report.clusters[0].repaired), ("done", lost), "{report:?}");
-        // Then the tasks are described before and after the writes, and at the second look; their definitions and ECS services
+        // Then the tasks are described before and after the writes, and for the recheck; their definitions and ECS services
         // before the writes, for their tags; then the events are published
         let described = ["DescribeServices", "DescribeTaskDefinition"].into_iter().chain(["DescribeTasks"; 4]);
         let expected = ["DescribeClusters"].into_iter().chain(described).chain(["ListTasks"; 2]);

@@ -52,10 +52,10 @@ pub(crate) async fn edges_without_time_limits(settings: &Settings, token: &str, 
     at(Arc::new(Fixed(Timestamp::now())), through(consul, edges))
 }
 
-/// A client of the world's Consul with the management token, without time limits.
-pub(crate) fn client(world: &World<'_>) -> HttpConsul {
-    let urls: ConsulUrls = world.consul.address.parse().expect("an address");
-    let token = Arc::new(Token(world.consul.management_token.clone()));
+/// A client of the Consul at this address, without time limits.
+pub(crate) fn client(address: &str, token: &str) -> HttpConsul {
+    let urls: ConsulUrls = address.parse().expect("an address");
+    let token = Arc::new(Token(token.to_owned()));
     HttpConsul::new(Arc::new(urls), &TlsSettings::default(), token, without_time_limits()).expect("a client")
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use local_stack::{wait::eventually, world::World};
+use mesh::consul_ecs::check_id;
 use observe::{Deadline, SweepOrder};
 use report::SweepReport;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use test_harness::recorder::{Answer, Gate, RecordedRequest, Recorder};
 use crate::environment::{Environment, aws, refusal};
 use crate::time::LONG;
 
-/// Both looks at a status follow each other at once: what happens in between is what the test says.
+/// Both reads of a status follow each other at once: what happens in between is what the test says.
 const SETTINGS: [(&str, &str); 3] =
     [("TOKEN_MODE", "auth-method"), ("BOOTSTRAP", "none"), ("TIME_BOUNDS", "health-lag=0")];
 
@@ -180,10 +181,10 @@ async fn a_task_that_stops_while_a_status_is_corrected_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_status_that_changes_between_the_looks_is_left_to_the_next_sweep() {
-    let world = World::without_deployment("between-looks").await;
+async fn a_status_that_changes_before_the_recheck_is_left_to_the_next_sweep() {
+    let world = World::without_deployment("before-recheck").await;
     let task = DataplaneTask::start(&world, Release::V0_8).await;
-    let check = format!("{}-{}", task.instance(), SYNCED[0]);
+    let check = check_id(&task.instance(), SYNCED[0]);
     for (what, request, corrected_next) in [
         ("health-sync corrects it", Request::ReadChecks(2), 0),
         ("another program writes it again", Request::ReadChecks(2), 1),
@@ -191,7 +192,7 @@ async fn a_status_that_changes_between_the_looks_is_left_to_the_next_sweep() {
     ] {
         // Given a critical check of a container that ECS reports as healthy
         task.write_status(&check, "critical").await;
-        // When this happens between the two looks of a sweep
+        // When this happens between the two reads of a sweep
         let held = Held::at(&world, request).await;
         let happens = async {
             match what {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use consul::{ConsulUrls, HttpConsul, TlsSettings};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::{
     consul::Consul,
@@ -17,7 +16,7 @@ use test_harness::{
 
 use crate::{
     bootstrap,
-    environment::{self, Environment, Token, at, through, without_time_limits},
+    environment::{self, Environment, at, client, through},
     time::{Fixed, LONG},
 };
 
@@ -28,10 +27,7 @@ const AT_ONCE: [(&str, &str); 1] = [("REVOCATION_GRACE_SECONDS", "0")];
 async fn observing(world: &World<'_>, later: SignedDuration) -> Environment {
     let token = world.consul.token_with_rules(&format!("{}-{later}", world.name), &observing_policy()).await;
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-    let urls: ConsulUrls = consul.url.parse().unwrap();
-    let (tls, token) = (TlsSettings::default(), Arc::new(Token(token.secret_id)));
-    let client = HttpConsul::new(Arc::new(urls), &tls, token, without_time_limits()).unwrap();
-    let client = Arc::new(client.accepting_hidden_secrets());
+    let client = Arc::new(client(&consul.url, &token.secret_id).accepting_hidden_secrets());
     let aws = environment::aws(|_, _| Answer::Forward).await;
     let clock = Arc::new(Fixed(Timestamp::now() + later));
     let edges = |edges| at(clock, through(client, edges));

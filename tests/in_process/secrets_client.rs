@@ -98,7 +98,8 @@ async fn an_existing_secret_is_at_fault_itself_and_a_new_one_is_the_deployment_s
     for (kind, is_of_itself) in [
         ("EncryptionFailure", |error| matches!(error, SecretsError::Unusable { .. })),
         ("LimitExceededException", |error| matches!(error, SecretsError::Exhausted { .. })),
-    ] as [(&str, fn(SecretsError) -> bool); 2]
+        ("InvalidParameterException", |error| matches!(error, SecretsError::Unusable { .. })),
+    ] as [(&str, fn(SecretsError) -> bool); 3]
     {
         let server = Recorder::start(move |_, _| refusal(kind)).await;
         let write = async |seen: &StoredSecret| client(&server, None).write(NAME, seen, &SecretState::Empty).await;
@@ -106,6 +107,10 @@ async fn an_existing_secret_is_at_fault_itself_and_a_new_one_is_the_deployment_s
         let of_new = write(&missing()).await;
         assert!(matches!(of_new, Err(SecretsError::Refused { .. })), "{of_new:?}");
     }
+    // Except a name that is too long
+    let server = Recorder::start(|_, _| refusal("InvalidParameterException")).await;
+    let written = client(&server, None).write(&"n".repeat(513), &missing(), &SecretState::Empty).await;
+    assert!(matches!(written, Err(SecretsError::Unusable { .. })), "{written:?}");
 }
 
 #[tokio::test]

@@ -11,7 +11,6 @@ use test_harness::sources::sources;
 use crate::shipped::items;
 
 const PAGE: &str = include_str!("../../docs/contributing/architecture.md");
-const OWN_TOOLS: [&str; 2] = ["local-stack", "test-harness"];
 
 fn read(path: &str) -> String {
     fs::read_to_string(in_repository(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -19,18 +18,16 @@ fn read(path: &str) -> String {
 
 /// The crates of the workspace that ship; `src` is the root package.
 fn crates() -> BTreeSet<String> {
-    let folders = fs::read_dir(in_repository("crates")).expect("crates").map(|entry| entry.expect("an entry"));
-    let folders = folders.filter(|entry| entry.path().is_dir()).map(|it| it.file_name().to_string_lossy().into_owned());
-    folders.filter(|name| !OWN_TOOLS.contains(&name.as_str())).chain(["src".to_owned()]).collect()
+    let name = |path: &String| path.trim_start_matches("crates/").split('/').next().map(str::to_owned);
+    sources().iter().filter_map(name).collect()
 }
 
-/// The crates of the workspace that a crate depends on, outside of its tests.
-fn used_by(name: &str) -> BTreeSet<String> {
+/// What a crate depends on, outside of its tests.
+fn dependencies(name: &str) -> Vec<String> {
     let manifest = read(&if name == "src" { "Cargo.toml".to_owned() } else { format!("crates/{name}/Cargo.toml") });
     let (_, rest) = manifest.split_once("\n[dependencies]\n").unwrap_or_default();
-    let dependencies = rest.split("\n[").next().unwrap_or_default().lines();
-    let names = dependencies.filter_map(|line| Some(line.split(['.', ' ', '=']).next()?.to_owned()));
-    names.filter(|name| crates().contains(name)).collect()
+    let lines = rest.split("\n[").next().unwrap_or_default().lines();
+    lines.filter_map(|line| Some(line.split(['.', ' ', '=']).next()?.to_owned())).collect()
 }
 
 /// The cells of the page's table.
@@ -47,42 +44,14 @@ fn rows() -> Vec<(String, BTreeSet<String>)> {
 
 #[test]
 fn crates_use_only_what_this_page_says() {
-    let rows = rows();
-    assert_eq!(rows.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>(), crates());
+    let (rows, crates) = (rows(), crates());
+    assert_eq!(rows.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>(), crates);
     for (at, (name, uses)) in rows.iter().enumerate() {
-        assert_eq!(used_by(name), *uses, "{name}");
+        let used = dependencies(name).into_iter().filter(|it| crates.contains(it));
+        assert_eq!(used.collect::<BTreeSet<_>>(), *uses, "{name}");
         let below: Vec<&str> = rows.iter().skip(at).map(|(name, _)| name.as_str()).collect();
         assert!(uses.iter().all(|used| below.contains(&used.as_str())), "{name} uses a crate above it");
     }
-}
-
-#[test]
-fn every_test_that_the_page_names_exists() {
-    let tests: String = ["tests", "simulation", "crates"].into_iter().map(tests_in).collect();
-    // A line may end within the words.
-    let page = PAGE.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentences: Vec<&str> = page.split("ept by ").skip(1).filter_map(|rest| rest.split(". ").next()).collect();
-    assert_eq!(sentences.len(), PAGE.matches("ept by").count());
-    let named = sentences.iter().flat_map(|sentence| sentence.split('`').skip(1).step_by(2));
-    for name in named.filter(|name| name.contains('_')) {
-        assert!(tests.contains(&format!("fn {name}()")), "no test {name}");
-    }
-}
-
-/// The text of the sources below a folder.
-fn tests_in(folder: &str) -> String {
-    let mut text = String::new();
-    let mut folders = vec![in_repository(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-            if entry.is_dir() {
-                folders.push(entry);
-            } else if entry.extension().is_some_and(|it| it == "rs") {
-                text += &fs::read_to_string(entry).expect("a source");
-            }
-        }
-    }
-    text
 }
 
 /// The shipped sources of a crate whose code contains such an identifier, outside of tests; imports count.
@@ -114,7 +83,7 @@ fn only_what_applies_a_plan_can_write() {
     assert_eq!(with_identifier("diagnosis", writes), BTreeSet::new());
     let declared = ["edges.rs", "without_writes.rs"];
     // Who connects them: `Controller::new` gives each of the others its part.
-    let connects = ["lib.rs", "context.rs", "check.rs"];
+    let connects = ["lib.rs", "context.rs"];
     let applies = [
         "apply/catalog.rs",
         "apply/mod.rs",
@@ -128,28 +97,29 @@ fn only_what_applies_a_plan_can_write() {
     assert_eq!(with_identifier("controller", writes), all.collect());
 }
 
-#[test]
-fn mesh_has_no_input_no_output_and_no_clock() {
-    let manifest = read("crates/mesh/Cargo.toml");
-    for library in ["tokio", "reqwest", "aws-", "futures", "tracing"] {
-        assert!(!manifest.contains(&format!("\n{library}")), "{library}");
-    }
-    for call in [":: now (", "std :: fs", "std :: net :: Tcp", "std :: env", "SystemTime", "Instant ::", "println !"] {
-        let contains = |items: &[Item]| items.iter().any(|item| item.to_token_stream().to_string().contains(call));
-        assert_eq!(with("mesh", contains), BTreeSet::new(), "{call}");
+/// No crate of these uses a library whose name begins with one of these words.
+#[track_caller]
+fn assert_without(crates: &[&str], libraries: &[&str]) {
+    for name in crates {
+        let used = dependencies(name);
+        let found = used.iter().find(|used| libraries.iter().any(|library| used.starts_with(library)));
+        assert_eq!(found, None, "{name}");
     }
 }
 
 #[test]
+fn mesh_has_no_input_no_output_and_no_clock() {
+    assert_without(&["mesh"], &["tokio", "reqwest", "aws-", "futures", "tracing"]);
+    let calls = [":: now (", "std :: fs", "std :: net :: Tcp", "std :: env", "SystemTime", "Instant ::", "println !"];
+    let has_call = |code: &str| calls.iter().any(|call| code.contains(call));
+    let found = with("mesh", |items| items.iter().any(|item| has_call(&item.to_token_stream().to_string())));
+    assert_eq!(found, BTreeSet::new());
+}
+
+#[test]
 fn diagnosis_and_the_auditor_have_no_client() {
-    for name in ["diagnosis", "audit", "audit-read", "terraform", "document"] {
-        let manifest = read(&format!("crates/{name}/Cargo.toml"));
-        let (_, dependencies) = manifest.split_once("\n[dependencies]\n").expect("dependencies");
-        let dependencies = dependencies.split("\n[").next().unwrap_or_default();
-        for client in ["aws", "consul", "reqwest", "http-client", "tokio"] {
-            assert!(!dependencies.lines().any(|line| line.starts_with(client)), "{name} has {client}");
-        }
-    }
+    let crates = ["diagnosis", "audit", "audit-read", "terraform", "document"];
+    assert_without(&crates, &["aws", "consul", "reqwest", "http-client", "tokio"]);
     // What reads in `observe`; `diagnosis` has only its values.
     let reads = ["Inspector", "InstallationReader", "Observer", "read_history", "select_clusters", "async"];
     assert_eq!(with_identifier("diagnosis", |name| reads.contains(&name)), BTreeSet::new());

@@ -125,9 +125,14 @@ fn restriction(statement: &Node) -> String {
         _ => (node, String::new()),
     };
     let operators = node.entries().iter().flat_map(|operator| {
-        let is_not = operator.key.contains("Not");
+        let kind = operator.key.as_str();
         operator.node.entries().iter().map(move |key| {
-            let sign = if is_not { "is not" } else { "is" };
+            let sign = match kind {
+                "Null" => return format!("`{}` is given", key.key),
+                _ if kind.starts_with("ForAllValues:") => "is only",
+                _ if kind.contains("Not") => "is not",
+                _ => "is",
+            };
             let values = parts(&key.node, &[]).into_iter().map(|(value, _)| format!("`{}`", thing(&value)));
             format!("`{}` {sign} {}", key.key, values.collect::<Vec<_>>().join(" or "))
         })

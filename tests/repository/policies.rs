@@ -1,4 +1,4 @@
-//! What the roles may do with secrets, as IAM decides it: an explicit denial, else an allowance, else nothing.
+//! What the roles may do with secrets and events, as IAM decides it: an explicit denial, else an allowance, else nothing.
 //!
 //! <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html>
 
@@ -30,19 +30,19 @@ fn below_prefix(name: &str) -> String {
     arn(&format!("{PREFIX}-{name}-AbCdEf"))
 }
 
-/// A request to Secrets Manager.
+/// A request, with the values of its condition keys.
 struct Request<'a> {
     action: &'a str,
     resource: &'a str,
-    context: BTreeMap<&'static str, &'a str>,
+    context: BTreeMap<&'static str, Vec<&'a str>>,
 }
 
 impl<'a> Request<'a> {
     /// A call about a secret that exists.
     fn about(action: &'a str, secret: &'a str, is_own: bool) -> Self {
-        let mut context = BTreeMap::from([("secretsmanager:SecretId", secret)]);
+        let mut context = BTreeMap::from([("secretsmanager:SecretId", vec![secret])]);
         if is_own {
-            context.insert("aws:ResourceTag/managed-by", "ecs-mesh-controller");
+            context.insert("aws:ResourceTag/managed-by", vec!["ecs-mesh-controller"]);
         }
         Self { action, resource: secret, context }
     }
@@ -51,6 +51,26 @@ impl<'a> Request<'a> {
     fn create(name: &'a str) -> Self {
         Self { action: "secretsmanager:CreateSecret", resource: name, context: BTreeMap::new() }
     }
+}
+
+const BUS: &str = "arn:aws:events:us-east-1:123456789012:event-bus/default";
+
+/// A call that sends events of these sources.
+fn put_events<'a>(sources: &[&'a str]) -> Request<'a> {
+    let key = ("events:source", sources.to_vec());
+    let context = if sources.is_empty() { BTreeMap::new() } else { BTreeMap::from([key]) };
+    Request { action: "events:PutEvents", resource: BUS, context }
+}
+
+/// A call that sets these tags of a secret.
+fn tag<'a>(secret: &'a str, tags: &[(&'static str, &'a str)]) -> Request<'a> {
+    let mut context = BTreeMap::from([("aws:TagKeys", tags.iter().map(|(key, _)| *key).collect())]);
+    context.extend(
+        tags.iter()
+            .filter(|(key, _)| *key == "managed-by")
+            .map(|(_, value)| ("aws:RequestTag/managed-by", vec![*value])),
+    );
+    Request { action: "secretsmanager:TagResource", resource: secret, context }
 }
 
 /// A pattern with `*` and `?`.
@@ -84,10 +104,14 @@ fn matches(statement: &Value, request: &Request<'_>) -> bool {
     };
     let meets = |operator: &str, key: &str, values: &Value| {
         let given = request.context.get(key);
+        // A single-valued operator decides about several values in a way that AWS does not document.
+        let one = || given.map(|given| if let [one] = given.as_slice() { *one } else { panic!("{key}: {given:?}") });
         match operator {
-            "StringEquals" => given.is_some_and(|given| texts(values).contains(given)),
-            "StringNotEquals" => given.is_none_or(|given| !texts(values).contains(given)),
-            "ArnLike" => given.is_some_and(|given| names(values, given)),
+            "StringEquals" => one().is_some_and(|given| texts(values).contains(&given)),
+            "StringNotEquals" => one().is_none_or(|given| !texts(values).contains(&given)),
+            "ArnLike" => one().is_some_and(|given| names(values, given)),
+            "ForAllValues:StringEquals" => given.into_iter().flatten().all(|given| texts(values).contains(given)),
+            "Null" => values == if given.is_none() { "true" } else { "false" },
             other => panic!("{other} is not known here"),
         }
     };
@@ -114,6 +138,41 @@ fn may(stack: &Stack, role: &str, request: &Request<'_>) -> bool {
     let statements = statements(stack, role);
     let has = |effect: &str| statements.iter().any(|it| it["Effect"] == effect && matches(it, request));
     !has("Deny") && has("Allow")
+}
+
+#[test]
+fn events_are_sent_only_as_the_controller() {
+    let stack = Stack::new(&[("Audit", "true")]);
+    for role in ["TaskEventsRole", "ReconcileRole", "AuditRole"] {
+        for (sources, is_allowed) in [
+            (&["ecs-mesh-controller"][..], true),
+            (&["ecs-mesh-controller"; 2], true),
+            (&["ecs-mesh-controller", "aws.ecs"], false),
+            (&["aws.ecs"], false),
+            (&[], false),
+        ] {
+            assert_eq!(may(&stack, role, &put_events(sources)), is_allowed, "{role}: {sources:?}");
+        }
+    }
+}
+
+#[test]
+fn only_the_mark_of_the_controller_is_set_and_no_other_tag() {
+    let own = ("managed-by", "ecs-mesh-controller");
+    for (mode, stack) in stacks(&arn("own-AbCdEf"), "") {
+        let web = arn(&format!("{PREFIX}-web"));
+        for (tags, is_own) in [
+            (&[own][..], true),
+            (&[own, ("team", "web")], false),
+            (&[("managed-by", "terraform")], false),
+            (&[("team", "web")], false),
+            (&[], false),
+        ] {
+            let is_allowed = is_own && mode != "auth-method";
+            assert_eq!(may(&stack, "TaskEventsRole", &tag(&web, tags)), is_allowed, "{mode}: {tags:?}");
+        }
+        assert!(!may(&stack, "TaskEventsRole", &tag(&arn("other-web"), &[own])), "{mode}");
+    }
 }
 
 /// The names after the prefix that are denied: the exact ones, and one for each end.

@@ -1,9 +1,10 @@
-//! The tests that docs/contributing/evidence.md and docs/contributing/development.md name exist.
+//! The tests that the pages for contributors name exist.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 const PAGE: &str = include_str!("../../docs/contributing/evidence.md");
 const DEVELOPMENT: &str = include_str!("../../docs/contributing/development.md");
+const ARCHITECTURE: &str = include_str!("../../docs/contributing/architecture.md");
 
 /// The names of all tests below a folder.
 fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {
@@ -49,10 +50,10 @@ fn every_test_on_the_pages_exists() {
     for folder in ["crates", "simulation", "src", "tests"] {
         tests_below(Path::new(folder), &mut tests);
     }
-    let named = named(PAGE);
-    assert!(named.len() > 80, "the page names only {} tests", named.len());
-    let all = named.union(&self::named(DEVELOPMENT)).copied().collect::<BTreeSet<&str>>();
-    let missing: Vec<&&str> = all.iter().filter(|name| !tests.contains(**name)).collect();
+    let pages = [(PAGE, 80), (DEVELOPMENT, 5), (ARCHITECTURE, 5)].map(|(page, least)| (named(page), least));
+    assert!(pages.iter().all(|(names, least)| names.len() >= *least), "{pages:#?}");
+    let missing: Vec<&&str> =
+        pages.iter().flat_map(|(names, _)| names).filter(|name| !tests.contains(**name)).collect();
     assert!(missing.is_empty(), "named, but no tests: {missing:#?}");
 }
 

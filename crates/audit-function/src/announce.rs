@@ -1,7 +1,10 @@
 //! Announcements of findings: an SNS topic for people, the default event bus of `EventBridge` for programs.
 
 use async_trait::async_trait;
-use audit::{report::Reported, severity::Severity};
+use audit::{
+    report::{Reported, counted},
+    severity::Severity,
+};
 use aws::sdk::describe;
 use aws_sdk_sns::types::MessageAttributeValue;
 use aws_types::SdkConfig;
@@ -104,7 +107,7 @@ pub(super) fn messages(fresh: &[RevisionFindings<'_>]) -> Vec<Message> {
     let severities: Vec<Severity> =
         fresh.iter().flat_map(|of_revision| of_revision.findings.values()).map(|found| found.severity).collect();
     let Some(severity) = severities.iter().max() else { return Vec::new() };
-    let subject = format!("ecs-mesh: {} in {}", counted(&severities), place(fresh));
+    let subject = format!("ecs-mesh: {} in {}", summary(&severities), place(fresh));
     let texts = texts(fresh);
     let number = texts.len();
     let messages = texts.into_iter().enumerate().map(|(index, text)| {
@@ -115,13 +118,11 @@ pub(super) fn messages(fresh: &[RevisionFindings<'_>]) -> Vec<Message> {
 }
 
 /// `2 errors, 1 warning`.
-fn counted(severities: &[Severity]) -> String {
-    let counts = [Severity::Error, Severity::Warning, Severity::Info].map(|severity| {
-        let number = severities.iter().filter(|found| **found == severity).count();
-        (number, severity.as_str(), if number == 1 { "" } else { "s" })
-    });
-    let shown = counts.iter().filter(|(number, ..)| *number > 0);
-    shown.map(|(number, name, plural)| format!("{number} {name}{plural}")).collect::<Vec<_>>().join(", ")
+fn summary(severities: &[Severity]) -> String {
+    let counts = [Severity::Error, Severity::Warning, Severity::Info]
+        .map(|severity| (severity, severities.iter().filter(|found| **found == severity).count()));
+    let shown = counts.iter().filter(|(_, number)| *number > 0);
+    shown.map(|(severity, number)| counted(*number, severity.as_str())).collect::<Vec<_>>().join(", ")
 }
 
 /// The revision, if there is only one; else their number.

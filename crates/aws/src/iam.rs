@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use aws_sdk_iam::{Client, operation::get_role::GetRoleError, types::Role};
+use aws_sdk_iam::{Client, error::ProvideErrorMetadata as _, operation::get_role::GetRoleError, types::Role};
 use aws_types::SdkConfig;
 use jiff::Timestamp;
 use mesh::{
@@ -19,6 +19,9 @@ pub enum IamError {
     /// The call failed, after retries.
     #[error("role {role}: iam:GetRole failed: {reason}")]
     Failed { role: RoleArn, reason: String },
+    /// IAM refused it. A role that does not exist has no path, so that a permission with one does not match it.
+    #[error("role {role} does not exist, or the controller may not read it with iam:GetRole: {reason}")]
+    Refused { role: RoleArn, reason: String },
     /// The answer has an undocumented value.
     #[error("role {role}: IAM's answer could not be read: {source}")]
     Malformed { role: RoleArn, source: InvalidField },
@@ -51,6 +54,9 @@ impl IamRoles for AwsIam {
                 role.map_err(|source| IamError::Malformed { role: arn.clone(), source })
             }
             Err(error) if error.as_service_error().is_some_and(GetRoleError::is_no_such_entity_exception) => Ok(None),
+            Err(error) if error.code() == Some("AccessDenied") => {
+                Err(IamError::Refused { role: arn.clone(), reason: describe(&error) })
+            }
             Err(error) => Err(IamError::Failed { role: arn.clone(), reason: describe(&error) }),
         }
     }

@@ -173,7 +173,7 @@ impl DeadLetterQueues {
     }
 
     /// Some of its messages, which stay visible.
-    pub async fn look(&self, url: &str) -> Result<Vec<FailedMessage>, QueueError> {
+    pub async fn sample(&self, url: &str) -> Result<Vec<FailedMessage>, QueueError> {
         let call = self.client.receive_message().queue_url(url).max_number_of_messages(SHOWN).visibility_timeout(0);
         let call = call.set_message_attribute_names(Some(ERROR_ATTRIBUTES.map(str::to_owned).to_vec()));
         let call = call.message_system_attribute_names(MessageSystemAttributeName::SentTimestamp);

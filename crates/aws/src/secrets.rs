@@ -19,8 +19,11 @@ use uuid::Uuid;
 
 use crate::sdk::describe;
 
-/// The errors of a write because of the role or the account: it certainly has no effect.
-const REFUSALS: [&str; 2] = ["AccessDeniedException", "LimitExceededException"];
+/// The longest name of a secret, in bytes: <https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_CreateSecret.html>
+const LONGEST_NAME: usize = 512;
+const DENIED: &str = "AccessDeniedException";
+/// The error of a write because of the account's limits: it certainly has no effect.
+const REFUSED: &str = "LimitExceededException";
 /// The errors because of the secret itself: its state or its key. They come before any effect.
 const OF_THE_SECRET: [&str; 6] = [
     "DecryptionFailure",
@@ -40,8 +43,8 @@ pub enum SecretsError {
     /// The call failed, after retries.
     #[error("secret {name}: Secrets Manager call failed: {reason}")]
     Failed { name: String, reason: String },
-    /// The role may not read the secret.
-    #[error("secret {name}: the function's role may not read it: {reason}")]
+    /// The role may not call it, which has no effect.
+    #[error("secret {name}: the function's role may not do this: {reason}")]
     Denied { name: String, reason: String },
     /// Secrets Manager rejected the write, which has no effect.
     #[error("secret {name}: Secrets Manager refused the write: {reason}")]
@@ -136,9 +139,6 @@ impl AwsSecrets {
                 Err(SecretsError::MarkedForDeletion { name: name.to_owned() })
             }
             Err(e) if is_of_the_secret(&e) => Err(unusable(name, &e)),
-            Err(e) if e.code() == Some("AccessDeniedException") => {
-                Err(SecretsError::Denied { name: name.to_owned(), reason: describe(&e) })
-            }
             Err(e) => Err(failed(name, &e)),
         }
     }
@@ -175,8 +175,9 @@ impl AwsSecrets {
         match call.send().await {
             Ok(answer) => Ok(Some(answer.version_id.unwrap_or_else(|| next_version(name, None)))),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => Ok(None),
-            // Its name is too long.
-            Err(e) if e.code() == Some("InvalidParameterException") => Err(unusable(name, &e)),
+            Err(e) if e.code() == Some("InvalidParameterException") && name.len() > LONGEST_NAME => {
+                Err(unusable(name, &e))
+            }
             // A new secret has the deployment's key, and no policy: what is wrong concerns every new secret.
             Err(e) => Err(match write_error(name, &e) {
                 SecretsError::Unusable { name, reason } => SecretsError::Refused { name, reason },
@@ -247,7 +248,11 @@ impl SecretsError {
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
-            Self::Refused { .. } | Self::Unusable { .. } | Self::Exhausted { .. } | Self::MarkedForDeletion { .. }
+            Self::Denied { .. }
+                | Self::Refused { .. }
+                | Self::Unusable { .. }
+                | Self::Exhausted { .. }
+                | Self::MarkedForDeletion { .. }
         )
     }
 
@@ -264,6 +269,7 @@ impl SecretsError {
     fn redacted(self, secret: &str) -> Self {
         match self {
             Self::Failed { name, reason } => Self::Failed { name, reason: redact(&reason, secret) },
+            Self::Denied { name, reason } => Self::Denied { name, reason: redact(&reason, secret) },
             Self::Refused { name, reason } => Self::Refused { name, reason: redact(&reason, secret) },
             Self::Unusable { name, reason } => Self::Unusable { name, reason: redact(&reason, secret) },
             error => error,
@@ -283,9 +289,7 @@ where
     if is_of_the_secret(error) {
         return unusable(name, error);
     }
-    let is_refused = error.code().is_some_and(|code| REFUSALS.contains(&code));
-    let (name, reason) = (name.to_owned(), describe(error));
-    if is_refused { SecretsError::Refused { name, reason } } else { SecretsError::Failed { name, reason } }
+    failed(name, error)
 }
 
 /// Whether the secret itself is the cause: its key, its resource policy or its state.
@@ -293,7 +297,7 @@ fn is_of_the_secret(error: &impl ProvideErrorMetadata) -> bool {
     let is_denied_by_it =
         || error.message().is_some_and(|text| DENIALS_OF_THE_SECRET.iter().any(|cause| text.contains(cause)));
     match error.code() {
-        Some("AccessDeniedException") => is_denied_by_it(),
+        Some(DENIED) => is_denied_by_it(),
         Some(code) => OF_THE_SECRET.contains(&code) || code.starts_with("KMS"),
         None => false,
     }
@@ -303,6 +307,11 @@ fn unusable(name: &str, error: &(impl Error + 'static)) -> SecretsError {
     SecretsError::Unusable { name: name.to_owned(), reason: describe(error) }
 }
 
-fn failed(name: &str, error: &(impl Error + 'static)) -> SecretsError {
-    SecretsError::Failed { name: name.to_owned(), reason: describe(error) }
+fn failed(name: &str, error: &(impl Error + ProvideErrorMetadata + 'static)) -> SecretsError {
+    let (name, reason) = (name.to_owned(), describe(error));
+    match error.code() {
+        Some(DENIED) => SecretsError::Denied { name, reason },
+        Some(REFUSED) => SecretsError::Refused { name, reason },
+        _ => SecretsError::Failed { name, reason },
+    }
 }

@@ -13,7 +13,7 @@ use audit::{
     audit,
     finding::Finding,
     ignore::{self, Baseline, Config, Origin, Sorted},
-    report::{Format, Report, Reported},
+    report::{Format, Report, Reported, counted},
     rules::rules as all_rules,
     severity::Threshold,
 };
@@ -32,7 +32,7 @@ use crate::{
     live::LiveArguments,
     output::Progress,
     rules::tone,
-    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, counted},
+    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone},
     streams::{Exit, Failure, Streams, write},
 };
 
@@ -289,7 +289,7 @@ fn add_ignore(
     let mut save = |file: &Path, text: &str, number: usize, how: &str| match write(file, text) {
         Ok(()) => {
             let name = file.strip_prefix(directory).unwrap_or(file).display();
-            streams.diagnostic(&format!("{name}: ignored {} by {how}", counted(number, "finding", "findings")));
+            streams.diagnostic(&format!("{name}: ignored {} by {how}", counted(number, "finding")));
             Ok(())
         }
         Err(Failure::Message(problem)) => {

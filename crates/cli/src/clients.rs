@@ -5,10 +5,13 @@ use std::{collections::BTreeSet, env, time::Duration};
 use aws::{ecs::AwsEcs, sdk::SdkConfig};
 use consul::{ConsulAddresses, HttpConsul};
 use diagnosis::{Tokens, unread};
-use mesh::tenancy::Tenancy;
-use observe::{Deadline, Inspector};
+use mesh::{arn::ClusterArn, tenancy::Tenancy};
+use observe::{Deadline, Inspection, Inspector};
 
-use crate::{account::AwsArguments, consul_variables::ConsulVariables, installation::Installation, streams::Failure};
+use crate::{
+    account::AwsArguments, consul_variables::ConsulVariables, installation::Installation, output::Progress,
+    streams::Failure,
+};
 
 pub(super) struct Clients {
     pub(super) sdk: SdkConfig,
@@ -43,16 +46,23 @@ impl Clients {
         }
     }
 
-    /// Reads the tokens in Consul.
-    pub(super) async fn tokens(&self, inspector: &Inspector<'_>, installation: &Installation) -> ReadTokens {
-        let read = inspector.tokens().await.map_err(|error| unread(&error))?;
+    /// Reads the clusters in ECS and in Consul, and then the tokens.
+    pub(super) async fn read(
+        &self,
+        installation: &Installation,
+        clusters: &[ClusterArn],
+        progress: &Progress,
+    ) -> (Inspection, ReadTokens) {
+        let say = |what: &str| progress.say(&format!("reading {what}"));
+        let (observed, tokens) = self.inspector(installation).inspect(clusters, &say).await;
         let of_stack = installation.parameter("ConsulHttpAddr").and_then(|text| text.parse::<ConsulAddresses>().ok());
         let consul_hosts = of_stack.iter().flat_map(ConsulAddresses::hosts).chain(self.consul_hosts.clone()).collect();
-        Ok(read.map(|tokens| Tokens::of_consul(tokens, consul_hosts)))
+        let tokens = tokens.map(|tokens| tokens.map(|tokens| Tokens::of_consul(tokens, consul_hosts)));
+        (observed, tokens.map_err(|error| unread(&error)))
     }
 }
 
-/// The longest that a command reads: a person ends it before.
+/// The limit on a command's reads. Users interrupt long before.
 pub(super) const LONGEST_READING: Duration = Duration::from_hours(1);
 
 /// The tokens in Consul; `None` if ACLs are off. An error says why they could not be read.

@@ -55,10 +55,7 @@ async fn read(arguments: &Arguments, progress: &Progress) -> Result<CompareRepor
     let named = clusters_of(&history);
     clusters.retain(|cluster| named.contains(cluster.as_str()));
     let installation = Installation::read(&clients.sdk, arguments.history.stack(), &arguments.prefix).await?;
-    let inspector = clients.inspector(&installation);
-    let observed = inspector.inspect(&clusters, &|what| progress.say(&format!("reading {what}"))).await;
-    progress.say("reading tokens");
-    let tokens = clients.tokens(&inspector, &installation).await;
+    let (observed, tokens) = clients.read(&installation, &clusters, progress).await;
     let mut report = compare(&history, since, &observed, known(&tokens), Timestamp::now());
     report.problems.extend(installation.problem);
     report.problems.extend(tokens.err().filter(|problem| !report.problems.contains(problem)));

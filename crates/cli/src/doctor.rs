@@ -2,9 +2,9 @@
 
 use std::{env, fmt::Write};
 
+use audit::report::counted;
 use aws::{ecs::AwsEcs, installation::AwsInstallation, queue::DeadLetterQueues};
 use clap::Args;
-use consul::HttpConsul;
 use diagnosis::doctor::{
     Check, CheckOutcome, Commands, DoctorReport, Plan, alarm_topic, before_install, clusters, installed,
 };
@@ -17,7 +17,7 @@ use crate::{
     consul_variables::{ConsulVariables, names_consul},
     installation::{StackArguments, secret_prefix},
     output::{OutputArguments, Progress},
-    sheet::{Cell, Medium, Sheet, Tone, counted, wrapped},
+    sheet::{Cell, Medium, Sheet, Tone, wrapped},
     streams::{Exit, Failure, Streams},
 };
 
@@ -62,7 +62,6 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
     let sdk = arguments.aws.sdk().await?;
     let variables = ConsulVariables::read(|name| env::var(name).ok())?;
     let consul = variables.client()?;
-    let is_asked = arguments.before_install || names_consul();
     let (ecs, installation) = (AwsEcs::new(&sdk), AwsInstallation::new(&sdk));
     let queues = DeadLetterQueues::new(&sdk);
     // Of an installation, only the controllers of consul-ecs are looked for, which does not depend on the names of secrets.
@@ -88,23 +87,18 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
         if arguments.before_install {
             before(arguments, &reader, &account, &commands).await
         } else {
-            of_installed(&reader, &account, is_asked.then_some(&consul), &commands).await
+            of_installed(&reader, &account, &commands).await
         }
     };
     Ok(progress.during(work).await)
 }
 
-async fn of_installed(
-    reader: &InstallationReader<'_>,
-    account: &AccountReading,
-    consul: Option<&HttpConsul>,
-    commands: &Commands,
-) -> DoctorReport {
-    let Some(stack) = account.stack(&commands.stack) else { return installed(account, None, None, commands) };
-    let parts = reader.parts(&stack.name, consul).await;
+async fn of_installed(reader: &InstallationReader<'_>, account: &AccountReading, commands: &Commands) -> DoctorReport {
+    let Some(stack) = account.stack(&commands.stack) else { return installed(account, None, commands) };
+    let parts = reader.parts(&stack.name, names_consul()).await;
     let selection = clusters(stack, &account.cluster_arns).map_err(|invalid| invalid.to_string());
     let surroundings = reader.surroundings(selection, alarm_topic(stack)).await;
-    installed(account, Some(&parts), Some(&surroundings), commands)
+    installed(account, Some((&parts, &surroundings)), commands)
 }
 
 async fn before(
@@ -118,11 +112,11 @@ async fn before(
     let plan =
         Plan { clusters: &arguments.clusters, selection: &selection, secret_prefix: &arguments.secret_name_prefix };
     let (Ok(selected), Ok(_)) = (&selection, &account.stacks) else {
-        return before_install(&plan, account, None, None, commands);
+        return before_install(&plan, account, None, commands);
     };
-    let consul = reader.consul(reader.inspector.consul, selected).await;
+    let consul = reader.consul(selected).await;
     let surroundings = reader.surroundings(selection.clone(), None).await;
-    before_install(&plan, account, Some(&consul), Some(&surroundings), commands)
+    before_install(&plan, account, Some((&consul, &surroundings)), commands)
 }
 
 fn exit(report: &DoctorReport) -> Exit {
@@ -175,7 +169,7 @@ fn shown(outcome: CheckOutcome) -> (&'static str, Tone) {
 fn summary(report: &DoctorReport) -> String {
     let kinds = OUTCOMES.map(|outcome| (report.count(outcome), shown(outcome).0));
     let kinds = kinds.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}"));
-    format!("{}: {}", counted(report.checks.len(), "check", "checks"), kinds.collect::<Vec<_>>().join(", "))
+    format!("{}: {}", counted(report.checks.len(), "check"), kinds.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::{
     fmt::Write,
 };
 
+use audit::report::counted;
 use audit_read::input::{Gathered, gather_except};
 use clap::Args;
 use consul::{HttpConsul, ServerVersion as _};
@@ -20,7 +21,7 @@ use crate::{
     consul_variables::{ConsulVariables, names_consul},
     installation::{Installation, PrefixArguments, StackArguments},
     output::{Listing, Progress, json},
-    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, counted, wrapped},
+    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, wrapped},
     streams::{Exit, Failure, Streams},
     upgrade,
 };
@@ -174,7 +175,7 @@ async fn version(arguments: &Arguments, consul: &HttpConsul) -> Result<Option<St
     if arguments.consul.is_some() || !names_consul() {
         return Ok(arguments.consul.clone());
     }
-    consul.version().await.map(Some).map_err(|error| diagnosis::consul_problem(&error))
+    consul.version().await.map(Some).map_err(|error| diagnosis::unread(&error.into()))
 }
 
 const COLUMNS: [&str; 8] =
@@ -270,8 +271,7 @@ fn summary(report: &InventoryReport) -> String {
         ))
     });
     let kinds: Vec<String> = kinds.collect();
-    let (services, revisions) =
-        (counted(services.len(), "service", "services"), counted(revisions.len(), "revision", "revisions"));
+    let (services, revisions) = (counted(services.len(), "service"), counted(revisions.len(), "revision"));
     format!("{consul}{services}, {revisions}: {}", kinds.join(", "))
 }
 
@@ -290,17 +290,15 @@ pub(super) mod tests {
         };
         InventoryRow {
             cluster: Some("arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned()),
-            file: None,
             ecs_service: Some("web".to_owned()),
             service: Some("web".to_owned()),
-            partition: None,
-            namespace: None,
             revision: "web:4".to_owned(),
             runs_on: BTreeSet::from(["FARGATE".to_owned()]),
             generation: MeshGeneration::Dataplane,
             images,
             desired_tasks: Some(2),
             tasks: Some(2),
+            ..InventoryRow::default()
         }
     }
 

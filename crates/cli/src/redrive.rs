@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use audit::report::counted;
 use aws::{
     installation::AwsInstallation,
     queue::{DeadLetterQueue, DeadLetterQueues, FailedMessage, Redrive},
@@ -15,7 +16,7 @@ use crate::{
     account::{AwsArguments, runtime},
     installation::StackArguments,
     output::{self, Output, OutputArguments, Progress},
-    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago, counted},
+    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago},
     streams::{Exit, Failure, Streams, confirm_unless},
 };
 
@@ -59,7 +60,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             let url = installation.resource(&arguments.stack.stack, FAILED_EVENTS).await;
             let url = url.map_err(Failure::new)?;
             let queue = queues.queue(&url).await.map_err(Failure::new)?;
-            let some = if queue.messages == 0 { Vec::new() } else { queues.look(&url).await.map_err(Failure::new)? };
+            let some =
+                if queue.messages == 0 { Vec::new() } else { queues.sample(&url).await.map_err(Failure::new)? };
             Ok::<_, Failure>((queue, some))
         };
         let (queue, some) = progress.during(read).await?;
@@ -126,7 +128,7 @@ async fn redrive(queues: &DeadLetterQueues, queue: &DeadLetterQueue, progress: &
 }
 
 fn messages(count: usize) -> String {
-    counted(count, "message", "messages")
+    counted(count, "message")
 }
 
 struct Found {

@@ -148,11 +148,6 @@ fn lines(table: &Table) -> String {
     text.lines().flat_map(|line| [line.strip_prefix(' ').unwrap_or(line), "\n"]).collect()
 }
 
-/// A number with its noun.
-pub(super) fn counted(count: usize, singular: &str, plural: &str) -> String {
-    format!("{count} {}", if count == 1 { singular } else { plural })
-}
-
 /// How long ago something was: `5 min ago`.
 pub(super) fn ago(at: Timestamp, now: Timestamp) -> String {
     let seconds = elapsed(at, now).as_secs();

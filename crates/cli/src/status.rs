@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use audit::spelling::nearest;
+use audit::{report::counted, spelling::nearest};
 use aws::{installation::AwsInstallation, sdk::SdkConfig};
 use clap::Args;
 use diagnosis::{ServiceStatus, State, StatusReport, TaskStatus, status};
@@ -18,7 +18,7 @@ use crate::{
     installation::{Installation, PrefixArguments, StackArguments},
     output::{Output, OutputArguments, Progress, document},
     reconcile::Reconcile,
-    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago, counted, wrapped},
+    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago, wrapped},
     streams::{Exit, Failure, Streams},
     sweep,
 };
@@ -103,12 +103,8 @@ async fn read(
     let work = async {
         progress.say("listing clusters");
         let clusters = installation.clusters(&clients.ecs, &arguments.cluster).await?;
-        let say = |what: &str| progress.say(&format!("reading {what}"));
-        let inspector = clients.inspector(installation);
-        let observed = inspector.inspect(&clusters, &say).await;
-        progress.say("reading tokens");
-        // Who may not read them gets a verdict without them.
-        let tokens = clients.tokens(&inspector, installation).await;
+        // Who may not read tokens gets a verdict without them.
+        let (observed, tokens) = clients.read(installation, &clusters, &progress).await;
         let mut report = status(&observed, known(&tokens), Timestamp::now());
         if let (Some(tokens), true) = (known(&tokens), arguments.cluster.is_empty()) {
             report.untraceable_logins = tokens.untraceable_logins(&clusters);
@@ -233,11 +229,13 @@ fn untraceable(report: &StatusReport, medium: Medium) -> String {
             Cell::plain(oldest),
         ]);
     }
-    let total = counted(all.iter().map(|it| it.count).sum(), "login token names", "login tokens name");
+    let total = all.iter().map(|it| it.count).sum();
+    let verb = if total == 1 { "names" } else { "name" };
+    let total = counted(total, "login token");
     let more = all.len().saturating_sub(MOST_UNTRACEABLE);
     let more = if more == 0 { String::new() } else { format!(" (and of {more} more services)") };
     let title = format!(
-        "{total} no task of these clusters, so no sweep deletes them{more}. Set MaxTokenTTL on the auth method \
+        "{total} {verb} no task of these clusters, so no sweep deletes them{more}. Set MaxTokenTTL on the auth method \
          {SERVICE_METHOD}: Consul then deletes them after that time"
     );
     format!("\n{}\n{}", wrapped(&Cell::new(title, Tone::Pending), medium), sheet.text(medium))
@@ -265,7 +263,7 @@ fn unproven(report: &StatusReport, with_tasks: bool, medium: Medium) -> String {
     if total == 0 {
         return String::new();
     }
-    let title = format!("Registered without proof by a login token: {}", counted(total, "task", "tasks"));
+    let title = format!("Registered without proof by a login token: {}", counted(total, "task"));
     format!("\n{}\n{}", wrapped(&Cell::new(title, Tone::Strong), medium), sheet.text(medium))
 }
 
@@ -365,6 +363,5 @@ fn summary(report: &StatusReport) -> String {
         ("scaled to zero", count(|state| state == State::ScaledToZero)),
     ];
     let kinds = kinds.iter().filter(|(_, count)| *count > 0).map(|(kind, count)| format!("{count} {kind}"));
-    let services = if total == 1 { "service" } else { "services" };
-    format!("{total} {services}: {}", kinds.collect::<Vec<String>>().join(", "))
+    format!("{}: {}", counted(total, "service"), kinds.collect::<Vec<String>>().join(", "))
 }

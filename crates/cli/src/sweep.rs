@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use audit::report::counted;
 use aws::{ecs::AwsEcs, installation::AwsInstallation};
 use clap::Args;
 use mesh::arn::ClusterArn;
@@ -13,7 +14,7 @@ use crate::{
     installation::StackArguments,
     output::{self, Output, OutputArguments, Progress},
     reconcile::{Reconcile, deletions, has_actions, has_changes},
-    sheet::{Cell, Medium, Sheet, Tone, counted, wrapped},
+    sheet::{Cell, Medium, Sheet, Tone, wrapped},
     streams::{Exit, Failure, Streams, confirm_unless},
 };
 
@@ -91,7 +92,7 @@ impl Sweeper<'_> {
         if self.arguments.output.output == Output::Text {
             streams.print(&plan_text(&plan, streams.medium()))?;
         }
-        let question = format!("Sweep, with {}?", counted(deletions(&plan), "deletion", "deletions"));
+        let question = format!("Sweep, with {}?", counted(deletions(&plan), "deletion"));
         if deletions(&plan) > 0 && !confirm_unless(self.arguments.yes, &question, streams)? {
             return Ok(Exit::Findings);
         }
@@ -151,7 +152,7 @@ fn left(summary: &SweepReport, medium: Medium) -> String {
     if summary.left_out == 0 {
         return text;
     }
-    let left_out = format!("{} not shown: the answer would be too long", counted(summary.left_out, "entry", "entries"));
+    let left_out = format!("{} not shown: the answer would be too long", counted(summary.left_out, "entry"));
     text + "\n" + &wrapped(&Cell::new(left_out, Tone::Pending), medium) + "\n"
 }
 

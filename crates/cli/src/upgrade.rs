@@ -2,9 +2,10 @@
 
 use std::{fmt::Write, iter};
 
+use audit::report::counted;
 use diagnosis::{Blocker, UpgradeReport};
 
-use crate::sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, counted, wrapped};
+use crate::sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, wrapped};
 
 const COLUMNS: [&str; 4] = ["revision", "service", "place", "why"];
 
@@ -63,7 +64,7 @@ fn summary(report: &UpgradeReport) -> String {
     let UpgradeReport { target, table_as_of, .. } = report;
     let (blocking, unknown) = (report.blockers.len(), report.unknown.len());
     let go = report.revisions.saturating_sub(blocking).saturating_sub(unknown);
-    let revisions = counted(report.revisions, "revision", "revisions");
+    let revisions = counted(report.revisions, "revision");
     format!(
         "{revisions} in Consul's mesh: {go} ready for Consul {target}, {blocking} blocking, {unknown} unknown \
          (releases as of {table_as_of})"

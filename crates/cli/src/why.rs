@@ -4,7 +4,7 @@ use audit::severity::Severity;
 use audit_live::{LiveScope, gather_live};
 use clap::Args;
 use diagnosis::{
-    AuditError, Background, Condition, Found, PastEvent, WhyReport, Within, find_service, unread, why_service, why_task,
+    AuditError, Background, Condition, Found, PastEvent, Tokens, WhyReport, Within, find_service, why_service, why_task,
 };
 use jiff::Timestamp;
 use mesh::arn::{ClusterArn, TaskArn, TaskId};
@@ -12,7 +12,7 @@ use observe::{Inspection, Wanted};
 
 use crate::{
     account::{AwsArguments, runtime, selected},
-    clients::{Clients, ReadTokens, known},
+    clients::Clients,
     history::HistoryArguments,
     installation::{Installation, PrefixArguments},
     output::{OutputArguments, Progress},
@@ -88,20 +88,21 @@ impl Asking<'_> {
         let (subject, clusters) = self.subject()?;
         self.progress.say("listing clusters");
         let clusters = selected(&self.clients.ecs, &clusters).await?;
-        let inspector = self.clients.inspector(self.installation);
-        let observed = inspector.inspect(&clusters, &|what| self.progress.say(&format!("reading {what}"))).await;
-        self.progress.say("reading tokens");
-        let tokens = self.clients.tokens(&inspector, self.installation).await;
+        let (observed, tokens) = self.clients.read(self.installation, &clusters, self.progress).await;
+        let (tokens, unread) = match tokens {
+            Ok(tokens) => (tokens, None),
+            Err(problem) => (None, Some(problem)),
+        };
         let now = Timestamp::now();
-        match subject {
+        let mut report = match subject {
             Question::Task(id) => {
                 let further = self.further(&clusters, &observed, tokens, Wanted::Task(&id), now).await;
-                Ok(why_task(&id, &observed, &further, now))
+                why_task(&id, &observed, &further, now)
             }
             Question::Service(name) => {
                 let within =
                     Within { partition: self.arguments.partition.clone(), namespace: self.arguments.namespace.clone() };
-                let row = match find_service(&name, &within, &observed, known(&tokens), now) {
+                let row = match find_service(&name, &within, &observed, tokens.as_ref(), now) {
                     Found::None => None,
                     Found::One(row) => Some(row),
                     Found::Elsewhere(places) => {
@@ -120,9 +121,11 @@ impl Asking<'_> {
                 };
                 let wanted = row.as_ref().map_or(name.as_str(), |row| row.service.as_str());
                 let further = self.further(&clusters, &observed, tokens, Wanted::Service(wanted), now).await;
-                Ok(why_service(&name, row.as_deref(), &observed, &further, now))
+                why_service(&name, row.as_deref(), &observed, &further, now)
             }
-        }
+        };
+        report.problems.extend(unread.filter(|problem| !report.problems.contains(problem)));
+        Ok(report)
     }
 
     /// What is asked about, and in which clusters.
@@ -152,7 +155,7 @@ impl Asking<'_> {
         &self,
         clusters: &[ClusterArn],
         observed: &Inspection,
-        tokens: ReadTokens,
+        tokens: Option<Tokens>,
         wanted: Wanted<'_>,
         now: Timestamp,
     ) -> Background {
@@ -167,12 +170,6 @@ impl Asking<'_> {
             Some(definition) => self.audit(definition, &mut history.problems).await,
             None => Vec::new(),
         };
-        let tokens = tokens.unwrap_or_else(|problem| {
-            if !observed.problems.iter().any(|known| unread(known) == problem) {
-                history.problems.push(problem);
-            }
-            None
-        });
         let searched = clusters.iter().map(|cluster| cluster.name().to_owned()).collect();
         Background { history, stack: self.arguments.history.stack().to_owned(), since, tokens, audit, searched }
     }

@@ -28,13 +28,6 @@ impl Counter {
             Self::Corrected(checks) => report.corrected += checks,
         }
     }
-
-    /// Counts an action that failed. A repair that failed is reported with its task.
-    pub(crate) fn failed(self, report: &mut ClusterReport) {
-        if !matches!(self, Self::Repaired | Self::Corrected(_)) {
-            report.left += 1;
-        }
-    }
 }
 
 /// An action in reports.
@@ -46,12 +39,7 @@ pub(crate) struct Described {
     pub(crate) drift: usize,
 }
 
-/// The action in a report.
-pub(crate) fn describe(planned: &Planned) -> Option<PlannedAction> {
-    described(planned).action
-}
-
-pub(crate) fn described(planned: &Planned) -> Described {
+pub(crate) fn describe(planned: &Planned) -> Described {
     let task_id = || planned.tasks.first().map(|task| task.id().to_string()).unwrap_or_default();
     let missed = |action, counter| Described { action: Some(action), counter: Some(counter), drift: 1 };
     let of_sweeps = |action, counter| Described { action: Some(action), counter, drift: 0 };

@@ -10,7 +10,7 @@ use std::{
 };
 
 use aws::events::EventPublisher;
-use mesh::{holder::TokenHolder, settings::Mode, task::TaskContainer, token::AccessorId};
+use mesh::{holder::TokenHolder, member::MemberTask, settings::Mode, task::TaskContainer, token::AccessorId};
 use observe::Deadline;
 use report::{DrainedTask, Event, Healing, InMode, LogAction, LogLine, RevokedToken};
 use telemetry::Counted;
@@ -60,8 +60,19 @@ impl HealingKind {
     }
 }
 
-/// Containers of a task, as ECS reports them.
-pub(crate) fn containers_of(containers: &[TaskContainer]) -> String {
+/// What is announced of a running task: with its containers as ECS reports them.
+pub(crate) fn healing(running: &MemberTask, service: &str, reason: &str, in_consul: String) -> Healing {
+    Healing {
+        cluster_arn: running.cluster.to_string(),
+        task_id: running.task.arn.id().to_string(),
+        service: service.to_owned(),
+        reason: reason.to_owned(),
+        in_ecs: containers_of(&running.task.containers),
+        in_consul,
+    }
+}
+
+fn containers_of(containers: &[TaskContainer]) -> String {
     let container = |container: &TaskContainer| {
         let state = if container.is_stopped { "STOPPED" } else { container.health.as_str() };
         format!("{} {state}", container.name)

@@ -7,7 +7,6 @@ use consul::{ConsulError, Fields, Object, ObjectKind, OwnToken};
 use mesh::{
     cluster_selection::ClusterPattern,
     permissions::{Permission, exceeding, required, required_to_observe},
-    scope::Scope,
     settings::Mode,
     tenancy::{Tenancy, TenancyName},
 };
@@ -18,9 +17,7 @@ use serde_json::Value;
 use crate::{
     bootstrap::{Bootstrap, BootstrapReport},
     context::Context,
-    edges::Edges,
     error::ControllerError,
-    without_writes,
 };
 
 /// What the bootstrap would do.
@@ -44,23 +41,14 @@ pub(crate) fn add_sweep(report: &mut CheckReport, swept: SweepReport) {
 }
 
 pub(crate) struct InstallationCheck {
-    mode: Mode,
-    needs_operator: bool,
-    context: Arc<Context>,
     /// Without writes.
-    bootstrap: Bootstrap,
+    pub(crate) bootstrap: Bootstrap,
 }
 
 impl InstallationCheck {
-    pub(crate) fn new(scope: Scope, edges: &Edges) -> Self {
-        let (mode, needs_operator) = (scope.mode, scope.needs_operator());
-        let context = Arc::new(Context::new(Scope { mode: Mode::Observe, ..scope }, edges.clone()));
-        let bootstrap = Bootstrap::new(&context, &without_writes::in_mode(Mode::Observe, edges));
-        Self { mode, needs_operator, context, bootstrap }
-    }
-
     pub(crate) async fn run(&self, preflight: &Preflight, deadline: Deadline) -> CheckReport {
-        let mut report = CheckReport { mode: self.mode, ..CheckReport::default() };
+        let context = &preflight.context;
+        let mut report = CheckReport { mode: context.scope.mode, ..CheckReport::default() };
         match preflight.run().await {
             Ok(()) => {}
             Err(PreflightError::MissingPermissions(missing)) => {
@@ -71,12 +59,12 @@ impl InstallationCheck {
                 return report;
             }
         }
-        report.version = self.context.observer.consul.version().await.ok();
-        match self.context.observer.consul.own_token().await {
+        report.version = context.observer.consul.version().await.ok();
+        match context.observer.consul.own_token().await {
             Ok(token) => {
                 report.acls_disabled = token.is_none();
                 if let Some(OwnToken { accessor_id, policies }) = token {
-                    let excess = self.excess(&policies).await;
+                    let excess = excess(context, &policies).await;
                     report.token = Some(TokenReport { accessor_id, policies, excess });
                 }
             }
@@ -85,23 +73,19 @@ impl InstallationCheck {
         report.set_up = set_up(self.bootstrap.run(deadline).await);
         report
     }
+}
 
-    /// The rules of these policies that the controller does not need. A policy that cannot be read has none.
-    async fn excess(&self, policies: &[String]) -> Vec<String> {
-        let mut excess = Vec::new();
-        for name in policies {
-            let policy = Object {
-                kind: ObjectKind::Policy,
-                name: name.clone(),
-                tenancy: Tenancy::Community,
-                body: Fields::new(),
-            };
-            let fields = self.context.observer.consul.read(&policy).await.ok().flatten().unwrap_or_default();
-            let rules = fields.get("Rules").and_then(Value::as_str).unwrap_or_default();
-            excess.extend(exceeding(rules, self.mode, self.needs_operator));
-        }
-        excess
+/// The rules of these policies that the controller does not need. A policy that cannot be read has none.
+async fn excess(context: &Context, policies: &[String]) -> Vec<String> {
+    let mut excess = Vec::new();
+    for name in policies {
+        let policy =
+            Object { kind: ObjectKind::Policy, name: name.clone(), tenancy: Tenancy::Community, body: Fields::new() };
+        let fields = context.observer.consul.read(&policy).await.ok().flatten().unwrap_or_default();
+        let rules = fields.get("Rules").and_then(Value::as_str).unwrap_or_default();
+        excess.extend(exceeding(rules, context.scope.mode, context.scope.needs_operator()));
     }
+    excess
 }
 
 fn unreadable(error: ConsulError) -> Problem {

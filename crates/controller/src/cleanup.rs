@@ -181,7 +181,7 @@ impl Cleanup {
             actions.extend(instances.map(|instance| (Action::Deregister(instance.clone()), cluster.clone())));
         }
         // Only agents that the plan finds failed are removed.
-        let planned = plan(observed, self.context.scope.plan_settings(self.context.now())).into_iter();
+        let planned = plan(observed, self.context.plan_settings()).into_iter();
         let planned = planned.map(|planned| (planned.action, planned.cluster));
         actions.extend(planned.filter(|(action, _)| matches!(action, Action::ForceLeave(_))));
         // Tasks of one cluster may have registered in any partition, on a node of the cluster in each.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use mesh::scope::Scope;
+use mesh::{scope::Scope, settings::PlanSettings};
 use observe::Observer;
 
 use crate::{
@@ -26,6 +26,11 @@ impl Context {
         let scope = Arc::new(scope);
         let announcer = Announcer::new(events, scope.mode, scope.announces_routine);
         Self { observer: Observer::new(Arc::clone(&scope), reads), queue, entropy, announcer, scope }
+    }
+
+    /// The settings of a plan for events, now.
+    pub(crate) fn plan_settings(&self) -> PlanSettings<'_> {
+        self.scope.plan_settings(self.now())
     }
 
     pub(crate) fn now(&self) -> Timestamp {

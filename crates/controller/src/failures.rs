@@ -3,12 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use mesh::arn::TaskArn;
-use observe::ReadErrors;
+use observe::{ReadErrors, keep_retryable};
 
 use crate::{error::ControllerError, outcome::Outcome};
 
-/// The error of each thing that failed. Of several errors of one, it keeps one that a retry can help: a message with an
-/// error that only an author can correct is acknowledged.
+/// The error of each thing that failed: see [`keep_retryable`].
 #[derive(Debug)]
 pub(crate) struct Failures<K = TaskArn>(BTreeMap<K, Arc<ControllerError>>);
 
@@ -18,10 +17,7 @@ impl<K: Ord> Failures<K> {
     }
 
     pub(crate) fn add(&mut self, failed: K, error: Arc<ControllerError>) {
-        let known = self.0.entry(failed).or_insert_with(|| Arc::clone(&error));
-        if known.needs_correction() {
-            *known = error;
-        }
+        keep_retryable(&mut self.0, failed, error, |known| known.needs_correction());
     }
 
     pub(crate) fn contains(&self, one: &K) -> bool {

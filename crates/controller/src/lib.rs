@@ -74,12 +74,12 @@ pub struct Controller {
 impl Controller {
     /// A controller with empty caches. In mode `observe` it sends no write, except to its own queue and the event bus.
     pub fn new(scope: Scope, edges: Edges) -> Self {
-        let check = InstallationCheck::new(scope.clone(), &edges);
-        let writes = without_writes::in_mode(scope.mode, &edges);
+        let [writes, no_writes] = [scope.mode, Mode::Observe].map(|mode| without_writes::in_mode(mode, &edges));
         let context = Arc::new(Context::new(scope, edges));
         let tokens = Arc::new(Tokens::new(&context, &writes));
         let applier = Arc::new(Applier::new(&context, &tokens, &writes));
-        let bootstrap = Arc::new(Bootstrap::new(&context, &writes));
+        let bootstrap = Arc::new(Bootstrap::new(&context, context.scope.mode, &writes));
+        let check = InstallationCheck { bootstrap: Bootstrap::new(&context, Mode::Observe, &no_writes) };
         let repairs = Repairs { context: Arc::clone(&context), applier: Arc::clone(&applier) };
         let sweep = Arc::new(Sweep {
             context: Arc::clone(&context),

@@ -110,11 +110,11 @@ impl Message {
     }
 
     /// The body of the message that requests a second look.
-    pub(crate) fn second_look(look: &SecondLook) -> String {
+    pub(crate) fn second_look(request: &SecondLook) -> String {
         let order = SecondLookOrder {
-            clusters: look.clusters.iter().map(ToString::to_string).collect(),
-            tasks: look.tasks.iter().map(ToString::to_string).collect(),
-            force: look.force,
+            clusters: request.clusters.iter().map(ToString::to_string).collect(),
+            tasks: request.tasks.iter().map(ToString::to_string).collect(),
+            force: request.force,
         };
         json!(order.message()).to_string()
     }

@@ -26,7 +26,7 @@ pub(crate) enum PlanSource<'a> {
 pub(crate) enum Effect {
     /// Nothing had to change.
     Unchanged,
-    /// Consul refused it, for want of an optional permission.
+    /// Consul refused it, because an optional permission is missing.
     Refused,
     /// It changed something; in a dry run, it would.
     Done,

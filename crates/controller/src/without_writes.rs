@@ -203,6 +203,6 @@ fn write(kind: ObjectKind) -> &'static str {
         ObjectKind::AuthMethod => "PUT /v1/acl/auth-method",
         ObjectKind::BindingRule => "PUT /v1/acl/binding-rule",
         ObjectKind::AnonymousToken => "PUT /v1/acl/token",
-        ObjectKind::SyntheticNode => "PUT /v1/catalog/register",
+        ObjectKind::SyntheticNode => REGISTER,
     }
 }

@@ -5,24 +5,25 @@ use std::{collections::BTreeSet, sync::Arc};
 use jiff::{SignedDuration, Timestamp};
 use mesh::{
     admission::TokenFacts,
-    arn::{ClusterArn, TaskArn, TaskId},
-    catalog::{CheckStatus, DrainReason, HealthCheck, ServiceInstance},
+    arn::{ClusterArn, TaskId},
+    catalog::CheckStatus,
     cluster_selection::ClusterSelection,
-    consul_ecs::{Programs, Registrar, RegistrarContainer},
+    consul_ecs::{
+        Registrar, RegistrarContainer,
+        names::{DATAPLANE, MESH_INIT},
+    },
     definition::{ContainerDefinition, TaskDefinition},
-    identity::{MeshIdentity, MeshService},
     mark::TokenDescription,
     member::MemberTask,
     repair::NodeReading,
     secret_name::SecretNames,
     secret_reference::SecretReference,
-    tags::Tags,
-    task::{ContainerHealth, DescribedTask, Placement, TaskContainer, TaskEnd, TaskPhase},
+    task::{ContainerHealth, DescribedTask},
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken, ServiceGrant},
 };
-use observe::{CatalogReading, InspectedCluster, MemberService};
-use observe::{DeployedStack, ServiceState};
+use mesh_examples::{container, exited, member, registered, registered_by, running_task};
+use observe::{CatalogReading, DeployedStack, InspectedCluster, MemberService, ServiceState};
 use uuid::Uuid;
 
 use crate::Tokens;
@@ -30,7 +31,7 @@ use crate::doctor::{Check, CheckOutcome, Commands};
 
 const CONFIG: &str =
     r#"{"service":{"name":"web","port":80},"proxy":{},"healthSyncContainers":["app"],"consulLogin":{"enabled":true}}"#;
-pub(crate) const INIT: &str = "consul-ecs-mesh-init";
+pub(crate) const INIT: &str = MESH_INIT;
 
 pub(crate) fn now() -> Timestamp {
     "2026-11-23T12:00:00Z".parse().unwrap()
@@ -41,40 +42,27 @@ pub(crate) fn minutes_ago(minutes: i64) -> Timestamp {
 }
 
 pub(crate) fn cluster() -> ClusterArn {
-    "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap()
+    mesh_examples::cluster("prod")
 }
 
 pub(crate) fn id(number: u8) -> TaskId {
-    format!("{number:032x}").parse().unwrap()
+    mesh_examples::task_id(number.into())
 }
 
-pub(crate) fn web() -> MeshService {
-    MeshService { tenancy: Tenancy::Community, name: "web".parse().unwrap() }
-}
-
-pub(crate) fn definition() -> Arc<TaskDefinition> {
-    let registrar = RegistrarContainer::new(INIT, Registrar::MeshInit, Some(CONFIG.to_owned()));
-    let images = [
-        ("app", "example/app:1"),
-        (INIT, "hashicorp/consul-ecs:0.9.0"),
-        ("consul-dataplane", "hashicorp/consul-dataplane:1.6.2"),
-    ];
-    let container = |(name, image): (&str, &str)| ContainerDefinition {
+pub(crate) fn definition() -> TaskDefinition {
+    let image = |name: &str, image: &str| ContainerDefinition {
         name: name.to_owned(),
         image: Some(image.to_owned()),
         log: None,
     };
-    Arc::new(TaskDefinition {
-        task_role: None,
-        arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:3".parse().unwrap(),
-        tags: Tags::default(),
-        config: Some(CONFIG.into()),
-        containers: images.map(container).into(),
-        secrets: Arc::default(),
-        programs: Programs { registrar: Some(registrar), ..Programs::default() },
-        is_in_app_mesh: false,
-        registered_at: None,
-    })
+    TaskDefinition {
+        containers: vec![
+            image("app", "example/app:1"),
+            image(INIT, "hashicorp/consul-ecs:0.9.0"),
+            image(DATAPLANE, "hashicorp/consul-dataplane:1.6.2"),
+        ],
+        ..registered_by(INIT, Registrar::MeshInit, CONFIG)
+    }
 }
 
 /// The revision of a task, to be changed.
@@ -94,34 +82,13 @@ pub(crate) fn read_token(member: &mut MemberTask) {
     revision(member).secrets = Arc::clone(&member.identity.secrets);
 }
 
-pub(crate) fn container(name: &str, health: ContainerHealth) -> TaskContainer {
-    TaskContainer { name: name.to_owned(), health, is_stopped: false, exit_code: None }
-}
-
 /// A task that has run for an hour, and is healthy.
 pub(crate) fn task(number: u8) -> MemberTask {
-    let task = DescribedTask {
-        arn: TaskArn::in_cluster(&cluster(), &id(number)),
-        definition: Some(definition().arn.clone()),
-        phase: TaskPhase::Active,
-        last_status: "RUNNING".to_owned(),
-        tags: Tags::default(),
-        containers: vec![
-            TaskContainer { is_stopped: true, exit_code: Some(0), ..container(INIT, ContainerHealth::Unknown) },
-            container("app", ContainerHealth::Healthy),
-            container("consul-dataplane", ContainerHealth::Healthy),
-        ],
-        placement: Placement {
-            address: Some("10.0.0.7".parse().unwrap()),
-            service: Some("web".to_owned()),
-            ..Placement::default()
-        },
-        pull_started_at: None,
-        stopping_at: None,
-        end: TaskEnd { created_at: Some(minutes_ago(60)), started_at: Some(minutes_ago(59)), ..TaskEnd::default() },
-    };
-    let identity = MeshIdentity { service: web(), gateway: None, secrets: Arc::default() };
-    MemberTask::new(cluster(), Arc::new(task), definition(), identity, false)
+    let healthy = |name| container(name, ContainerHealth::Healthy);
+    let mut task = running_task(number.into(), vec![exited(INIT, 0), healthy("app"), healthy(DATAPLANE)]);
+    task.placement.service = Some("web".to_owned());
+    (task.end.created_at, task.end.started_at) = (Some(minutes_ago(60)), Some(minutes_ago(59)));
+    member(task, definition())
 }
 
 /// Gives the task another configuration.
@@ -129,9 +96,7 @@ pub(crate) fn configure(member: &mut MemberTask, config: &str) {
     let definition = revision(member);
     definition.config = Some(config.into());
     let registrar = definition.programs.registrar.take();
-    definition.programs.registrar = registrar.map(|it| it.with_config(Some(config.to_owned())));
-    let MemberTask { cluster, task, definition, identity, is_enterprise, .. } = member.clone();
-    *member = MemberTask::new(cluster, task, definition, identity, is_enterprise);
+    definition.programs.registrar = registrar.map(|it| RegistrarContainer::new(it.name, it.registrar, Some(config)));
 }
 
 /// The description of the login token of a task that names this cluster.
@@ -162,27 +127,10 @@ pub(crate) fn tokens(listed: Vec<ListedToken>) -> Tokens {
 
 /// What `mesh-init` has registered for a task, with this status of each check.
 pub(crate) fn register(catalog: &mut CatalogReading, number: u8, status: CheckStatus) {
-    let instance = |suffix: &str| ServiceInstance {
-        node: cluster().to_string(),
-        id: format!("web-{}{suffix}", id(number)),
-        name: format!("web{suffix}"),
-        kind: if suffix.is_empty() { String::new() } else { "connect-proxy".to_owned() },
-        task: id(number),
-        task_arn: None,
-        modify_index: 1,
-        tenancy: Tenancy::Community,
-    };
-    let check = |instance: &ServiceInstance, container: &str| HealthCheck {
-        id: format!("{}-{container}", instance.id),
-        name: "Consul ECS health check synced".to_owned(),
-        kind: "consul-ecs-health-check".to_owned(),
-        status,
-        ..HealthCheck::maintenance(instance, DrainReason::Stopping)
-    };
-    let (service, sidecar) = (instance(""), instance("-sidecar-proxy"));
-    catalog.checks.extend([check(&service, "app"), check(&service, "consul-dataplane")]);
-    catalog.checks.push(check(&sidecar, "consul-dataplane"));
-    catalog.instances.extend([service, sidecar]);
+    let task = task(number);
+    let (instances, checks) = registered(&task.expected().unwrap(), &task.task.arn, status);
+    catalog.instances.extend(instances);
+    catalog.checks.extend(checks);
 }
 
 /// A cluster with an ECS service that wants two tasks, and has two healthy ones.
@@ -194,7 +142,7 @@ pub(crate) fn healthy() -> InspectedCluster {
     }
     let state = ServiceState {
         name: "web".to_owned(),
-        definition: Some(definition().arn.clone()),
+        definition: Some(definition().arn),
         desired: 2,
         deployed_at: Some(minutes_ago(61)),
         trouble: None,
@@ -207,7 +155,7 @@ pub(crate) fn healthy() -> InspectedCluster {
         services: vec![MemberService { state, identity, definition: revision }],
         tasks: vec![task(1), task(2)],
         catalog: Some(catalog),
-        ..empty_cluster([definition()])
+        ..empty_cluster([Arc::new(definition())])
     }
 }
 

@@ -31,7 +31,7 @@ pub use self::{
     inventory::{ImageTags, InventoryReport, InventoryRow, MeshGeneration, Versions, inventory, rows_of_files},
     status::{ChangeKind, LastChange, ServiceStatus, State, StatusReport, TaskStatus, UntraceableLogins, status},
     tokens::{TokenSource, Tokens},
-    unread::{of_consul as consul_problem, unread},
+    unread::unread,
     upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, upgrade},
     why::{
         AuditError, Background, Condition, Found, PastEvent, Who, WhyCause, WhyReport, WhySubject, Within,

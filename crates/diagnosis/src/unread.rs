@@ -42,7 +42,7 @@ pub(crate) fn of_call(error: &CallError) -> String {
 }
 
 /// Why Consul could not be read.
-pub fn of_consul(error: &ConsulError) -> String {
+pub(crate) fn of_consul(error: &ConsulError) -> String {
     match error {
         ConsulError::CredentialRejected { .. } => {
             "Consul could not be read: it does not know the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE"

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::http::{self, Answer};
+use super::permitted::Permitted;
 use super::ports;
 use super::process::Process;
 use super::wait::eventually;
@@ -32,6 +33,7 @@ pub struct Aws {
     pub endpoint: String,
     process: Mutex<Option<Process>>,
     ecs_lock: tokio::sync::Mutex<()>,
+    refused: PathBuf,
     /// The packaged template, whose functions are in S3, after the first deployment.
     pub(crate) packaged: OnceCell<PathBuf>,
 }
@@ -52,7 +54,8 @@ impl Aws {
     pub async fn start_behind(port: u16, functions_endpoint: &str) -> Self {
         let endpoint = Self::endpoint_at(port);
         let name = format!("ministack-{port}");
-        let state = scratch::directory().join(&name).join("state");
+        let folder = scratch::directory().join(&name);
+        let (state, refused) = (folder.join("state"), folder.join("refused.jsonl"));
         let env = [
             // Its files; by default they are in a folder that all users of the machine share.
             ("STATE_DIR", state.to_str().unwrap().to_owned()),
@@ -60,6 +63,11 @@ impl Aws {
             ("BIND_HOST", "127.0.0.1".into()),
             // The host in the queues' URLs.
             ("MINISTACK_HOST", "127.0.0.1".into()),
+            // Each function has a session of its role, and IAM decides what it may do.
+            ("AUTH", "true".into()),
+            ("REFUSED", refused.to_str().unwrap().to_owned()),
+            // Set by scripts/suites.py.
+            ("STATEMENTS", std::env::var("STATEMENTS").unwrap_or_default()),
             // Passed to the functions.
             ("AWS_ENDPOINT_URL", functions_endpoint.to_owned()),
             // No compiled module beside the script.
@@ -76,6 +84,7 @@ impl Aws {
             endpoint,
             process: Mutex::new(Some(process)),
             ecs_lock: tokio::sync::Mutex::default(),
+            refused,
             packaged: OnceCell::new(),
         };
         eventually("MiniStack", START, || async {
@@ -101,6 +110,11 @@ impl Aws {
 
     pub async fn create_cluster(&self, name: &str) {
         self.ecs().create_cluster().cluster_name(name).send().await.expect("CreateCluster");
+    }
+
+    /// Fails the test that holds it if IAM refuses a call to the functions of the stack.
+    pub(crate) fn permitted(&self, stack: &str) -> Permitted {
+        Permitted { stack: stack.to_owned(), refused: self.refused.clone() }
     }
 
     /// Creates a secret, and returns its ARN.

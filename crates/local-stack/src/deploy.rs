@@ -13,6 +13,7 @@ use tokio::process::Command;
 use super::aws::{Aws, REGION};
 use super::functions::{ARCHITECTURE, built_template, earlier_template};
 use super::http::Answer;
+use super::permitted::Permitted;
 use super::wait::eventually;
 use super::{in_repository, scratch, tool};
 
@@ -49,6 +50,8 @@ pub struct Deployed {
     pub cluster_deleted_rule: String,
     /// The audit's outputs, unless it is disabled.
     pub audit: Option<DeployedAudit>,
+    /// That the functions call nothing that IAM refuses.
+    pub permitted: Permitted,
 }
 
 /// The template's outputs for the audit.
@@ -64,16 +67,19 @@ pub struct DeployedAudit {
     pub topic: String,
     /// Name of the S3 bucket for large reports and for the record of announcements.
     pub bucket: String,
+    /// That the function calls nothing that IAM refuses.
+    pub permitted: Permitted,
 }
 
 impl DeployedAudit {
-    fn of(outputs: &Outputs) -> Option<Self> {
+    fn of(outputs: &Outputs, permitted: Permitted) -> Option<Self> {
         Some(Self {
             function: outputs.find("AuditFunctionName")?,
             log_group: outputs.get("AuditLogGroupName"),
             rule: outputs.get("DefinitionRegisteredRuleName"),
             topic: outputs.get("FindingsTopicArn"),
             bucket: outputs.get("ReportsBucketName"),
+            permitted,
         })
     }
 }
@@ -151,7 +157,8 @@ pub async fn deploy_packaged(
         reconcile_log_group: outputs.get("ReconcileLogGroupName"),
         pre_provision_rule: outputs.find("PreProvisionRuleName"),
         cluster_deleted_rule: outputs.get("ClusterDeletedRuleName"),
-        audit: DeployedAudit::of(&outputs),
+        audit: DeployedAudit::of(&outputs, aws.permitted(stack)),
+        permitted: aws.permitted(stack),
     };
     repair_concurrency(aws, &deployed.function_name).await;
     shorten_visibility(aws, &deployed.queue_url).await;

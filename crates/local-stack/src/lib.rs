@@ -6,6 +6,7 @@
 //!    process     ports                    child processes, and the ports of servers
 //! consul           aws                    one server each
 //!           functions                     the functions' binaries, and the template that names them
+//!         permitted                       what IAM refuses to the functions
 //!             deploy                      `sam deploy`
 //!              world                      clusters, task definitions, tasks, and their events
 //! ```
@@ -28,6 +29,7 @@ pub mod consul;
 pub mod deploy;
 pub mod functions;
 pub mod http;
+pub mod permitted;
 pub mod pids;
 pub mod ports;
 pub mod process;

@@ -122,42 +122,7 @@ impl MemberTask {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        definition::TaskDefinition,
-        examples::{self, cluster, login_token, member, running_task, task_id},
-        task::DescribedTask,
-        time::later,
-    };
-
-    fn definition(registrar: Registrar) -> TaskDefinition {
-        let config = r#"{"service":{"port":80},"proxy":{},"consulLogin":{"enabled":true}}"#;
-        let mut definition = examples::definition("registrar", registrar, config);
-        definition.programs.health_sync = (registrar == Registrar::MeshInit).then(|| "health-sync".to_owned());
-        definition
-    }
-
-    /// A running task whose containers started at the epoch.
-    fn task() -> DescribedTask {
-        let mut task = running_task(Vec::new());
-        (task.end.started_at, task.placement.service) = (Some(Timestamp::UNIX_EPOCH), Some("web".to_owned()));
-        task
-    }
-
-    fn broken(task: &DescribedTask, definition: &TaskDefinition, tokens: Option<usize>) -> Option<Broken> {
-        member(task, definition).broken(tokens, later(Timestamp::UNIX_EPOCH, LOGIN_TIME))
-    }
-
-    #[test]
-    fn task_needs_a_token_for_each_program_that_logs_in() {
-        let with_mesh_init = definition(Registrar::MeshInit);
-        assert_eq!(broken(&task(), &with_mesh_init, Some(2)), None);
-        assert_eq!(broken(&task(), &with_mesh_init, Some(1)), Some(Broken::OneToken));
-        assert_eq!(broken(&task(), &with_mesh_init, Some(0)), Some(Broken::NoTokens));
-        assert_eq!(broken(&task(), &with_mesh_init, None), None, "not known");
-        let with_control_plane = definition(Registrar::ControlPlane);
-        assert_eq!(broken(&task(), &with_control_plane, Some(1)), None);
-        assert_eq!(broken(&task(), &with_control_plane, Some(0)), Some(Broken::NoTokens));
-    }
+    use crate::examples::{cluster, login_token, task_id};
 
     /// A token whose description names a task of the cluster `prod`.
     fn token(number: u8, auth_method: Option<&str>) -> ListedToken {
@@ -180,44 +145,5 @@ mod tests {
         // Where no running task has logged in, the tokens may be in another datacenter
         let tokens = [token(1, None), token(9, method)];
         assert_eq!(LoginTokens::new(&tokens, running()).of_running(&prod, &tasks[0]), None);
-    }
-
-    #[test]
-    fn task_with_a_healthy_proxy_has_logged_in() {
-        let definition = definition(Registrar::MeshInit);
-        let mut young = task();
-        let broken =
-            |task: &DescribedTask, tokens| member(task, &definition).broken(Some(tokens), Timestamp::UNIX_EPOCH);
-        assert_eq!(broken(&young, 0), None, "it may still log in");
-        let (name, health) = (DATAPLANE.to_owned(), ContainerHealth::Healthy);
-        young.containers.push(TaskContainer { name, health, is_stopped: false, exit_code: None });
-        assert_eq!(broken(&young, 0), Some(Broken::NoTokens));
-        assert_eq!(broken(&young, 1), None, "its health-sync may still log in");
-    }
-
-    #[test]
-    fn task_with_a_token_of_its_own_is_not_judged_by_its_logins() {
-        let mut with_token = definition(Registrar::MeshInit);
-        with_token.programs.sets_token = true;
-        assert_eq!(broken(&task(), &with_token, Some(0)), None);
-        let mut without_proxy = task();
-        without_proxy.containers.push(TaskContainer {
-            name: DATAPLANE.to_owned(),
-            health: ContainerHealth::Unknown,
-            is_stopped: true,
-            exit_code: None,
-        });
-        assert_eq!(broken(&without_proxy, &with_token, Some(0)), Some(Broken::ProxyStopped));
-    }
-
-    #[test]
-    fn replacement_names_the_command() {
-        let (mut task, definition) = (task(), definition(Registrar::MeshInit));
-        let replacement = |task: &DescribedTask| member(task, &definition).replacement();
-        let command =
-            format!("aws ecs stop-task --region {} --cluster prod --task {}", cluster("prod").region(), task_id(1));
-        assert_eq!(replacement(&task), format!("replace it with: {command}"));
-        task.placement.service = None;
-        assert!(replacement(&task).starts_with("no ECS service replaces it") && replacement(&task).ends_with(&command));
     }
 }

@@ -213,11 +213,6 @@ impl HealthCheck {
         self.drain() == Some(DrainReason::HostGone)
     }
 
-    /// The container that a check of consul-ecs is about.
-    pub fn container(&self) -> Option<&str> {
-        self.id.strip_prefix(&self.service_id)?.strip_prefix('-')
-    }
-
     /// Whether `other` has the ID, node, instance and tenancy of this check.
     pub fn is_same_as(&self, other: &Self) -> bool {
         (&self.node, &self.id, &self.service_id, &self.tenancy)

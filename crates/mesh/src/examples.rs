@@ -6,13 +6,10 @@ use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
     cluster_selection::ClusterSelection,
-    consul_ecs::{Programs, Registrar, RegistrarContainer, names::DATAPLANE},
-    definition::{ContainerDefinition, TaskDefinition},
+    consul_ecs::{instance_id, synced_check},
     identity::{MeshIdentity, MeshService},
     mark::LoginMark,
-    member::MemberTask,
-    tags::Tags,
-    task::{DescribedTask, Placement, TaskContainer, TaskEnd, TaskPhase},
+    task::{MeshTask, TaskPhase},
     tenancy::Tenancy,
     token::{Grants, ListedToken},
 };
@@ -34,45 +31,20 @@ pub(crate) fn service(name: &str) -> MeshService {
     MeshService { tenancy: Tenancy::Community, name: name.parse().unwrap() }
 }
 
-/// A definition whose container `name` registers its tasks.
-pub(crate) fn definition(name: &str, registrar: Registrar, config: &str) -> TaskDefinition {
-    let registrar = RegistrarContainer::new(name, registrar, Some(config.to_owned()));
-    TaskDefinition {
-        arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:3".parse().unwrap(),
-        tags: Tags::default(),
-        config: Some(config.into()),
-        containers: vec![ContainerDefinition { name: DATAPLANE.to_owned(), ..ContainerDefinition::default() }],
-        secrets: Arc::default(),
-        programs: Programs { registrar: Some(registrar), ..Programs::default() },
-        task_role: None,
-        is_in_app_mesh: false,
-        registered_at: None,
-    }
+/// The identity of a task that reads no secret.
+pub(crate) fn identity(service: MeshService) -> MeshIdentity {
+    MeshIdentity { service, gateway: None, secrets: Arc::default() }
 }
 
-/// A running task of the cluster `prod`.
-pub(crate) fn running_task(containers: Vec<TaskContainer>) -> DescribedTask {
-    DescribedTask {
-        arn: TaskArn::in_cluster(&cluster("prod"), &task_id(1)),
-        definition: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:3".parse().ok(),
-        phase: TaskPhase::Active,
-        last_status: "RUNNING".to_owned(),
-        tags: Tags::default(),
-        containers,
-        placement: Placement { address: Some("10.0.0.7".parse().unwrap()), ..Placement::default() },
-        pull_started_at: None,
-        stopping_at: None,
-        end: TaskEnd::default(),
-    }
+/// A task of which only its ID and its phase are known.
+pub(crate) fn unidentified(cluster_name: &str, number: u8, phase: TaskPhase) -> MeshTask {
+    let cluster = cluster(cluster_name);
+    MeshTask::unidentified(TaskArn::in_cluster(&cluster, &task_id(number)), cluster, phase, Tenancy::Community)
 }
 
-/// The task as a member of the mesh. Its definition names its containers.
-pub(crate) fn member(task: &DescribedTask, definition: &TaskDefinition) -> MemberTask {
-    let mut definition = definition.clone();
-    let named = task.containers.iter().map(|container| container.name.clone());
-    definition.containers.extend(named.map(|name| ContainerDefinition { name, ..ContainerDefinition::default() }));
-    let identity = MeshIdentity { service: service("web"), gateway: None, secrets: Arc::default() };
-    MemberTask::new(cluster("prod"), Arc::new(task.clone()), Arc::new(definition), identity, false)
+/// A task of a service.
+pub(crate) fn task(cluster_name: &str, number: u8, phase: TaskPhase, service_name: &str) -> MeshTask {
+    MeshTask { identity: Some(identity(service(service_name))), ..unidentified(cluster_name, number, phase) }
 }
 
 /// The mark of a task that named its cluster by `cluster_mark`.
@@ -103,11 +75,16 @@ pub(crate) fn login_token(accessor: u128, cluster_mark: &str, number: u8) -> Lis
     token(accessor, &description)
 }
 
+/// An instance of `web`.
 pub(crate) fn instance(cluster_name: &str, number: u8) -> ServiceInstance {
+    instance_of(cluster_name, "web", number)
+}
+
+pub(crate) fn instance_of(cluster_name: &str, service: &str, number: u8) -> ServiceInstance {
     ServiceInstance {
         node: cluster(cluster_name).to_string(),
-        id: format!("web-{}", task_id(number)),
-        name: "web".to_owned(),
+        id: instance_id(service, &task_id(number)),
+        name: service.to_owned(),
         kind: String::new(),
         task: task_id(number),
         task_arn: Some(TaskArn::in_cluster(&cluster(cluster_name), &task_id(number))),
@@ -126,19 +103,8 @@ pub(crate) fn other_service() -> OtherService {
     }
 }
 
-/// The check of a synced container, as `mesh-init` registers it.
-pub(crate) fn check(service: &ServiceInstance, container: &str, status: CheckStatus) -> HealthCheck {
-    HealthCheck {
-        node: service.node.clone(),
-        id: format!("{}-{container}", service.id),
-        name: "Consul ECS health check synced".to_owned(),
-        kind: "consul-ecs-health-check".to_owned(),
-        notes: String::new(),
-        service_id: service.id.clone(),
-        service_name: service.name.clone(),
-        status,
-        output: String::new(),
-        modify_index: 0,
-        tenancy: service.tenancy.clone(),
-    }
+/// The check of a container at an instance.
+pub(crate) fn check(instance: &ServiceInstance, container: &str, status: CheckStatus) -> HealthCheck {
+    let ServiceInstance { node, id, name, tenancy, .. } = instance;
+    HealthCheck { status, ..synced_check(node, (id, name), tenancy, container) }
 }

@@ -68,14 +68,14 @@ impl MeshTask {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Arc, time::Duration};
+    use std::time::Duration;
 
     use proptest::prelude::*;
 
     use super::*;
     use crate::{
-        examples::{cluster, clusters, service, task_id},
-        identity::{MeshIdentity, MeshService},
+        examples::{clusters, identity, service, unidentified},
+        identity::MeshService,
         secret::Trigger,
         secret_name::SecretNames,
         secret_reference::SecretReference,
@@ -86,18 +86,13 @@ mod tests {
 
     /// A task of these services: by its own tags, and by the tags of its definition.
     fn task(phase: TaskPhase, stopped_at: Option<i64>, services: &[&str]) -> MeshTask {
-        let arn = TaskArn::in_cluster(&cluster("prod"), &task_id(1));
         let mut identities = services.iter().map(|name| identity(service(name)));
         MeshTask {
             stopped_at: stopped_at.map(|second| Timestamp::from_second(second).unwrap()),
             identity: identities.next(),
             identity_by_definition: identities.next(),
-            ..MeshTask::unidentified(arn, cluster("prod"), phase, Tenancy::Community)
+            ..unidentified("prod", 1, phase)
         }
-    }
-
-    fn identity(service: MeshService) -> MeshIdentity {
-        MeshIdentity { service, gateway: None, secrets: Arc::default() }
     }
 
     fn judged_at(now: Timestamp, grace: GracePeriod, tasks: &[MeshTask]) -> Idleness {

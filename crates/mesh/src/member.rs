@@ -60,7 +60,7 @@ impl MemberTask {
         }
         let own = placement.overrides.get(&registrar.name).and_then(|own| own.get(CONFIG_VARIABLE));
         let own = own.map(|json| MeshConfig::parse(json, registrar.registrar).map(Arc::new));
-        let config = own.or_else(|| registrar.config());
+        let config = own.or_else(|| registrar.config().cloned());
         config.ok_or_else(|| ConfigError::None(registrar.name.clone()))?.map_err(ConfigError::Invalid)
     }
 }

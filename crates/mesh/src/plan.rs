@@ -42,7 +42,7 @@ impl TaskCounts {
 mod tests;
 mod tokens;
 
-pub use self::tokens::{NeededTokens, WaitingToken, is_awaited, usage, waiting_tokens};
+pub use self::tokens::{NeededTokens, WaitingToken, is_awaited, waiting_tokens};
 
 /// The actions for `observed`.
 pub fn plan(observed: &Observed, settings: PlanSettings<'_>) -> Vec<Planned> {

@@ -358,7 +358,7 @@ impl ContainerEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{consul_ecs::Registrar, definition::ContainerDefinition};
+    use crate::examples::unidentified;
 
     #[test]
     fn statuses_map_to_phases() {
@@ -371,40 +371,13 @@ mod tests {
     }
 
     #[test]
-    fn container_that_the_definition_does_not_name_is_not_one_of_the_task() {
-        let container = |name: &str| TaskContainer {
-            name: name.to_owned(),
-            health: ContainerHealth::Unhealthy,
-            is_stopped: true,
-            exit_code: Some(1),
-        };
-        let end = |name: &str| ContainerEnd { name: name.to_owned(), exit_code: Some(1), reason: None };
-        let added = ["aws-guardduty-agent-a1b2", "ecs-service-connect-c3d4", "consul-dataplane"];
-        let all = || ["app"].into_iter().chain(added);
-        let mut task = crate::examples::running_task(all().map(container).collect());
-        task.end.containers = all().map(end).collect();
-        let mut definition = crate::examples::definition("init", Registrar::MeshInit, "{}");
-        let app = ContainerDefinition { name: "app".to_owned(), ..ContainerDefinition::default() };
-        definition.containers = vec![app];
-        let task = Arc::new(task).with_containers_of(&definition);
-        assert_eq!(
-            (task.containers.as_slice(), task.end.containers.as_slice()),
-            (&[container("app")][..], &[end("app")][..])
-        );
-        assert_eq!(task.losses(&definition), Losses::default());
-    }
-
-    #[test]
     fn task_with_an_unknown_status_lives_and_is_neither_active_nor_stopped() {
         for (last, desired) in [("DANCING", "RUNNING"), ("DANCING", "STOPPED"), ("RUNNING", ""), ("STOPPED", "MAYBE")] {
             let phase = TaskPhase::from_statuses(last, desired);
             assert_eq!((phase, phase.is_living()), (TaskPhase::Unknown, true), "{last} {desired}");
         }
-        let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
-        let arn = TaskArn::in_cluster(&cluster, &"0123456789abcdef0123456789abcdef".parse().unwrap());
         let losses = Losses { proxy: true, health_sync: true };
-        let task = MeshTask::unidentified(arn, cluster, TaskPhase::Unknown, Tenancy::Community);
-        assert_eq!(MeshTask { losses, ..task }.drain_reason(), None);
+        assert_eq!(MeshTask { losses, ..unidentified("prod", 1, TaskPhase::Unknown) }.drain_reason(), None);
     }
 
     fn container(name: &str, exit_code: Option<i64>, reason: Option<&str>) -> ContainerEnd {

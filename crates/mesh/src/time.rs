@@ -40,7 +40,7 @@ const MAX_MESSAGE_DELAY: Duration = Duration::from_mins(15);
 /// The longest attempt: the function for events times out after one minute.
 const MAX_ATTEMPT: Duration = Duration::from_secs(45);
 
-/// The longest time between two looks: both are in one run of the function for sweeps, which times out after five minutes.
+/// The longest time between two reads: both are in one run of the function for sweeps, which times out after five minutes.
 const MAX_HEALTH_LAG: Duration = Duration::from_mins(2);
 
 /// How long an execution environment uses its cache of valid tokens: the events of one task and of one deployment share

@@ -28,8 +28,21 @@ use crate::{
     observer::{Observer, client_agents},
 };
 
-/// Why tasks could not be read: of several errors of a task, one that a retry can help.
+/// Why tasks could not be read: see [`keep_retryable`].
 pub type ReadErrors = BTreeMap<TaskArn, CallError>;
+
+/// Adds the error of one thing. Of several errors it keeps one that a retry can help: a message with an error that only an author
+/// can correct is acknowledged.
+pub fn keep_retryable<K: Ord, E>(
+    errors: &mut BTreeMap<K, E>,
+    failed: K,
+    error: E,
+    needs_correction: impl FnOnce(&E) -> bool,
+) {
+    if errors.get(&failed).is_none_or(needs_correction) {
+        errors.insert(failed, error);
+    }
+}
 
 impl Observer {
     /// The mesh tasks among `changes`, and the errors of those whose identity could not be read. Tasks outside the mesh
@@ -192,10 +205,7 @@ impl Observer {
 /// Records the failures of a read, and returns an empty result.
 fn record_failures<T: Default>(failed: ReadErrors, failures: &mut ReadErrors) -> T {
     for (task, error) in failed {
-        let known = failures.entry(task).or_insert_with(|| error.clone());
-        if known.needs_correction() {
-            *known = error;
-        }
+        keep_retryable(failures, task, error, CallError::needs_correction);
     }
     T::default()
 }

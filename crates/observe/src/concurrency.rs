@@ -1,13 +1,20 @@
 //! Concurrent calls.
 
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 
 /// The most concurrent calls to one service.
-pub(crate) const CONCURRENCY: usize = 8;
+const CONCURRENCY: usize = 8;
 
 /// Runs work concurrently, up to [`CONCURRENCY`]; the results are in the order of the work.
 pub async fn concurrently_in_order<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     stream::iter(work).buffered(CONCURRENCY).collect().await
+}
+
+/// The same until the first error.
+pub(crate) async fn try_concurrently_in_order<T, E>(
+    work: impl Iterator<Item = impl Future<Output = Result<T, E>>>,
+) -> Result<Vec<T>, E> {
+    stream::iter(work).buffered(CONCURRENCY).try_collect().await
 }
 
 /// Runs work concurrently, up to [`CONCURRENCY`]; the results are in the order in which they come.

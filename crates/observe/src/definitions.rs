@@ -25,17 +25,12 @@ impl Definitions {
     }
 
     /// The definition of a task, if it has one and it could be read.
-    pub fn of_task(&self, task: &DescribedTask) -> Option<&Arc<TaskDefinition>> {
+    pub(crate) fn of_task(&self, task: &DescribedTask) -> Option<&Arc<TaskDefinition>> {
         self.get(task.definition.as_ref()?)
     }
 
-    /// Those that could be read.
-    pub fn all(&self) -> impl Iterator<Item = &Arc<TaskDefinition>> {
-        self.0.values().flatten()
-    }
-
-    /// Why the others could not be read.
-    pub fn errors(&self) -> impl Iterator<Item = &CallError> {
+    /// Why definitions could not be read.
+    pub(crate) fn errors(&self) -> impl Iterator<Item = &CallError> {
         self.0.values().filter_map(|read| read.as_ref().err())
     }
 
@@ -61,7 +56,7 @@ impl Definitions {
     ///
     /// # Errors
     /// The definition could not be read, or ECS has deleted it.
-    pub fn classify(
+    pub(crate) fn classify(
         &self,
         arn: &TaskDefinitionArn,
         tags: Option<&Tags>,

@@ -79,7 +79,7 @@ impl CallError {
                 | EcsError::NoAddress { .. }
                 | EcsError::Malformed { .. },
             )
-            | Self::Iam(IamError::Malformed { .. })
+            | Self::Iam(IamError::Refused { .. } | IamError::Malformed { .. })
             | Self::Secrets(
                 SecretsError::NotOurs(_)
                 | SecretsError::RolledBack { .. }
@@ -103,7 +103,7 @@ impl CallError {
                 | ConsulError::Refused { .. }
                 | ConsulError::Malformed { .. },
             )
-            | Self::Ecs(EcsError::Failed { .. })
+            | Self::Ecs(EcsError::Failed { .. } | EcsError::Refused { .. })
             | Self::Iam(IamError::Failed { .. })
             | Self::Secrets(SecretsError::Failed { .. } | SecretsError::Denied { .. } | SecretsError::Refused { .. })
             | Self::Queue(_)
@@ -138,7 +138,7 @@ impl CallError {
     }
 
     /// Whether ECS does not know the task definition, because it was deleted.
-    pub fn is_unknown_definition(&self) -> bool {
+    pub(crate) fn is_unknown_definition(&self) -> bool {
         matches!(self, Self::Ecs(EcsError::UnknownTaskDefinition(_)))
     }
 
@@ -156,6 +156,10 @@ impl CallError {
             Self::Consul(ConsulError::Unavailable { .. }) => ErrorLabel::ConsulUnavailable,
             Self::Consul(ConsulError::Refused { .. }) => ErrorLabel::ConsulRefused,
             Self::Consul(ConsulError::Malformed { .. }) => ErrorLabel::ConsulMalformed,
+            Self::Ecs(EcsError::Refused { .. })
+            | Self::Ec2(Ec2Error::Refused(_))
+            | Self::Iam(IamError::Refused { .. })
+            | Self::Secrets(SecretsError::Denied { .. }) => ErrorLabel::AwsRefused,
             Self::Ecs(_) => ErrorLabel::Ecs,
             Self::Ec2(_) => ErrorLabel::Ec2,
             Self::Iam(_) => ErrorLabel::Iam,

@@ -44,6 +44,9 @@ pub struct InspectedTokens {
     pub facts: Result<Option<TokenFacts>, CallError>,
 }
 
+/// The tokens; `None` if ACLs are off.
+pub type TokensReading = Result<Option<InspectedTokens>, InspectionError>;
+
 /// Inspects clusters.
 pub struct Inspector<'a> {
     pub ecs: &'a AwsEcs,
@@ -55,20 +58,26 @@ pub struct Inspector<'a> {
 }
 
 impl Inspector<'_> {
-    /// What ECS runs in clusters, and what Consul has of it. `progress` is called with what is read next.
-    pub async fn inspect(&self, clusters: &[ClusterArn], progress: &(dyn Fn(&str) + Sync)) -> Inspection {
+    /// What ECS runs in clusters, what Consul has of it, and then the tokens. `progress` is called with what is read next.
+    pub async fn inspect(
+        &self,
+        clusters: &[ClusterArn],
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> (Inspection, TokensReading) {
         progress("Consul");
-        let (tenancies, problem) = match self.tenancies().await {
-            Ok(tenancies) => (Some(tenancies), None),
-            Err(error) => (None, Some(error)),
-        };
-        self.inspect_in(clusters, tenancies.as_deref(), problem, progress).await
+        let tenancies = self.tenancies().await;
+        let mut inspection = self.inspect_in(clusters, tenancies.as_deref().ok(), progress).await;
+        if let Err(error) = &tenancies {
+            inspection.problems.insert(0, error.clone());
+        }
+        progress("tokens");
+        (inspection, self.tokens(tenancies).await)
     }
 
     /// What ECS runs in clusters, without Consul.
     pub async fn inspect_ecs(&self, clusters: &[ClusterArn], progress: &(dyn Fn(&str) + Sync)) -> Inspection {
         // On the heap: `doctor` would carry the space of the reads of Consul.
-        Box::pin(self.inspect_in(clusters, None, None, progress)).await
+        Box::pin(self.inspect_in(clusters, None, progress)).await
     }
 
     /// What ECS runs in clusters, and what Consul has of it in these tenancies.
@@ -76,26 +85,22 @@ impl Inspector<'_> {
         &self,
         clusters: &[ClusterArn],
         tenancies: Option<&[Tenancy]>,
-        problem: Option<InspectionError>,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Inspection {
-        let mut inspection = Inspection { problems: problem.into_iter().collect(), ..Inspection::default() };
+        let mut inspection = Inspection::default();
         for (number, arn) in clusters.iter().enumerate() {
             progress(&format!("cluster {} ({} of {})", arn.name(), number + 1, clusters.len()));
             let catalog = match tenancies {
                 Some(tenancies) => known(self.catalog(arn, tenancies).await, &mut inspection.problems),
                 None => None,
             };
-            match self.cluster(arn, &mut inspection.problems).await {
-                Ok(mut cluster) => {
-                    if let (Some(tenancies), Some(mut catalog)) = (tenancies, catalog) {
-                        let completed = self.complete(&cluster, tenancies, &mut catalog).await;
-                        cluster.catalog = known(completed, &mut inspection.problems).map(|()| catalog);
-                    }
-                    inspection.clusters.push(cluster);
-                }
-                Err(error) => inspection.problems.push(error.into()),
+            let cluster = self.cluster(arn, &mut inspection.problems).await;
+            let Some(mut cluster) = known(cluster, &mut inspection.problems) else { continue };
+            if let (Some(tenancies), Some(mut catalog)) = (tenancies, catalog) {
+                let completed = self.complete(&cluster, tenancies, &mut catalog).await;
+                cluster.catalog = known(completed, &mut inspection.problems).map(|()| catalog);
             }
+            inspection.clusters.push(cluster);
         }
         inspection
     }
@@ -116,11 +121,8 @@ impl Inspector<'_> {
         Ok(partitions.into_iter().map(Tenancy::default_namespace_of).collect())
     }
 
-    /// The tokens of tasks and services; `None` if ACLs are off.
-    ///
-    /// # Errors
-    /// A failed call, or [`InspectionError::TokensNotPermitted`].
-    pub async fn tokens(&self) -> Result<Option<InspectedTokens>, InspectionError> {
+    /// The tokens of tasks and services in these tenancies.
+    async fn tokens(&self, tenancies: Result<Vec<Tenancy>, InspectionError>) -> TokensReading {
         let list = Permission { resource: "acl", access: "read", segment: Segment::Whole };
         let missing = self.consul.missing_permissions(&self.default_tenancy, &[list]).await?;
         if let Some(missing) = missing.into_iter().next() {
@@ -131,7 +133,7 @@ impl Inspector<'_> {
             is_login || token.mark().is_some()
         };
         let mut all = Vec::new();
-        for tenancy in self.tenancies().await? {
+        for tenancy in tenancies? {
             let Some(listed) = self.consul.tokens(&tenancy, &is_wanted).await? else { return Ok(None) };
             all.extend(listed);
         }
@@ -220,6 +222,6 @@ impl Inspector<'_> {
     }
 }
 
-fn known<T>(answer: Result<T, ConsulError>, problems: &mut Vec<InspectionError>) -> Option<T> {
+fn known<T>(answer: Result<T, impl Into<InspectionError>>, problems: &mut Vec<InspectionError>) -> Option<T> {
     answer.map_err(|error| problems.push(error.into())).ok()
 }

@@ -5,7 +5,7 @@ use aws::{
     installation::{AwsInstallation, Caller, DeployedStack, Invoked, Mapping, StackResources, TopicKey, Trail},
     queue::{DeadLetterQueues, FailedMessage},
 };
-use consul::{ConsulError, HttpConsul, OwnToken, Permissions as _, ServerVersion as _};
+use consul::{ConsulError, OwnToken, Permissions as _, ServerVersion as _};
 use mesh::{
     arn::ClusterArn,
     cluster_selection::ClusterSelection,
@@ -119,27 +119,24 @@ impl InstallationReader<'_> {
         AccountReading { caller, cluster_arns, stacks }
     }
 
-    /// The parts of the stack with this name. `consul` is asked from here too, if it is given.
+    /// The parts of the stack with this name. With `asks_consul`, Consul is asked from here too.
     ///
     /// # Errors
     /// The resources of the stack could not be read.
-    pub async fn parts(&self, stack: &str, consul: Option<&HttpConsul>) -> Read<PartsReading> {
+    pub async fn parts(&self, stack: &str, asks_consul: bool) -> Read<PartsReading> {
         let resources = in_words(self.installation.resources(stack).await)?;
         (self.progress)("asking reconcile");
-        let reconcile = id(&resources, "ReconcileFunction");
+        let reconcile = physical_id(&resources, "ReconcileFunction");
         let answer = in_words(self.installation.invoke(reconcile, &json!(ReconcileOrder::Check)).await);
-        let consul = match consul {
-            Some(consul) => Some(consul.version().await),
-            None => None,
-        };
+        let consul = if asks_consul { Some(self.inspector.consul.version().await) } else { None };
         (self.progress)("reading rules and queues");
         Ok(PartsReading {
             answer,
             consul,
             rules: self.rules(&resources).await,
             queue: self.queue(&resources).await,
-            failed: self.letters(id(&resources, "FailedEventsQueue")).await,
-            undelivered: self.letters(id(&resources, "UndeliveredEventsQueue")).await,
+            failed: self.letters(physical_id(&resources, "FailedEventsQueue")).await,
+            undelivered: self.letters(physical_id(&resources, "UndeliveredEventsQueue")).await,
             resources,
         })
     }
@@ -166,9 +163,9 @@ impl InstallationReader<'_> {
     }
 
     /// What an installation with these clusters needs of Consul.
-    pub async fn consul(&self, consul: &HttpConsul, selection: &ClusterSelection) -> ConsulReading {
+    pub async fn consul(&self, selection: &ClusterSelection) -> ConsulReading {
         (self.progress)("asking Consul");
-        let tenancy = &self.inspector.default_tenancy;
+        let Inspector { consul, default_tenancy: tenancy, .. } = self.inspector;
         let needed = required(selection, selection.patterns(), tenancy.partition().is_some());
         ConsulReading {
             version: consul.version().await,
@@ -187,22 +184,22 @@ impl InstallationReader<'_> {
     }
 
     async fn queue(&self, resources: &StackResources) -> Read<QueueReading> {
-        let function = id(resources, "TaskEventsFunction");
+        let function = physical_id(resources, "TaskEventsFunction");
         Ok(QueueReading {
-            waiting: in_words(self.queues.queue(id(resources, "TaskEventsQueue")).await)?.messages,
-            mapping: in_words(self.installation.mapping(id(resources, "TaskEventsSource")).await)?,
+            waiting: in_words(self.queues.queue(physical_id(resources, "TaskEventsQueue")).await)?.messages,
+            mapping: in_words(self.installation.mapping(physical_id(resources, "TaskEventsSource")).await)?,
             concurrency: in_words(self.installation.reserved_concurrency(function).await)?,
         })
     }
 
     async fn letters(&self, url: &str) -> Read<Letters> {
         let count = in_words(self.queues.queue(url).await)?.messages;
-        let some = if count == 0 { Vec::new() } else { in_words(self.queues.look(url).await)? };
+        let some = if count == 0 { Vec::new() } else { in_words(self.queues.sample(url).await)? };
         Ok(Letters { count, some })
     }
 }
 
 /// The physical ID of a resource; its name in the template if the stack does not have it.
-pub fn id<'a>(resources: &'a StackResources, name: &'a str) -> &'a str {
+pub fn physical_id<'a>(resources: &'a StackResources, name: &'a str) -> &'a str {
     resources.get(name).map_or(name, |resource| resource.id.as_str())
 }

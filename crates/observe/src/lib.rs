@@ -43,7 +43,7 @@ pub use consul::{ConsulError, OwnToken};
 
 pub use self::{
     catalog::roles_of,
-    changes::ReadErrors,
+    changes::{ReadErrors, keep_retryable},
     clock::{Clock, Deadline, OutOfTime, SystemClock, Timed, TimestampCache},
     concurrency::{concurrently, concurrently_in_order},
     definitions::Definitions,
@@ -51,10 +51,10 @@ pub use self::{
     error::{CallError, Reach},
     history::{History, Wanted},
     inspected::{CatalogReading, InspectedCluster, InspectionError, MemberService, OtherController, Outside, RunsAs},
-    inspection::{InspectedTokens, Inspection, Inspector},
+    inspection::{InspectedTokens, Inspection, Inspector, TokensReading},
     installation::{
         AccountReading, ConsulReading, InstallationReader, Letters, PartsReading, QueueReading, Read,
-        SurroundingsReading, id,
+        SurroundingsReading, physical_id,
     },
     observer::Observer,
     problem::Problem,

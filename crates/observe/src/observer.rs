@@ -8,7 +8,6 @@ use aws::{
     secrets::{SecretReads, SecretsError},
 };
 use consul::CatalogReads;
-use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::TaskDefinitionArn,
     catalog::{ClientAgent, Member},
@@ -23,14 +22,14 @@ use mesh::{
 
 use crate::{
     clock::{Clock, TimestampCache},
-    concurrency::CONCURRENCY,
+    concurrency::try_concurrently_in_order,
     edges::{ConsulReads, EcsReads, Reads},
     error::CallError,
 };
 
 /// Reads what a plan needs: of the tasks of events, and, with [`Observer::survey`], of whole clusters.
 pub struct Observer {
-    pub scope: Arc<Scope>,
+    pub(crate) scope: Arc<Scope>,
     pub consul: Arc<dyn ConsulReads>,
     pub ecs: Arc<dyn EcsReads>,
     pub iam: Arc<dyn IamRoles>,
@@ -93,6 +92,5 @@ pub(crate) async fn client_agents(
         let node = node.filter(|node| node.name == member.name);
         Ok::<_, CallError>(node.map(|node| ClientAgent { member, node, tenancy: tenancy.clone() }))
     });
-    let agents: Vec<Option<ClientAgent>> = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;
-    Ok(agents.into_iter().flatten().collect())
+    Ok(try_concurrently_in_order(reads).await?.into_iter().flatten().collect())
 }

@@ -6,7 +6,6 @@ use std::{
 };
 
 use aws::ecs::{ClusterStatus, DESCRIBE_LIMIT, EcsError, TaskList};
-use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     definition::Classification,
@@ -22,7 +21,11 @@ use mesh::{
 use tracing::warn;
 
 use crate::{
-    clock::Deadline, concurrency::CONCURRENCY, definitions::Definitions, edges::EcsReads, error::CallError,
+    clock::Deadline,
+    concurrency::{concurrently, try_concurrently_in_order},
+    definitions::Definitions,
+    edges::EcsReads,
+    error::CallError,
     observer::Observer,
 };
 
@@ -110,7 +113,7 @@ impl Observer {
             let tasks = self.tasks_of_existing(&cluster).await?;
             Ok::<_, CallError>((cluster, tasks))
         });
-        let clusters: ClusterTasks = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;
+        let clusters: ClusterTasks = try_concurrently_in_order(reads).await?.into_iter().collect();
         let arns = clusters.values().flatten().filter_map(|task| task.definition.as_ref());
         let definitions = self.definitions(arns, deadline).await;
         Ok(Some(TaskListing { listed_at, tasks: self.listed_tasks(&clusters, &definitions)? }))
@@ -275,8 +278,7 @@ async fn describe_all(
     tasks: &[TaskArn],
 ) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
     let pages = tasks.chunks(DESCRIBE_LIMIT).map(|page| ecs.describe_tasks(cluster, page));
-    let described: Vec<Vec<DescribedTask>> = stream::iter(pages).buffered(CONCURRENCY).try_collect().await?;
-    Ok(described.into_iter().flatten().map(Arc::new).collect())
+    Ok(try_concurrently_in_order(pages).await?.into_iter().flatten().map(Arc::new).collect())
 }
 
 /// Task definitions, each once.
@@ -290,5 +292,5 @@ pub(crate) async fn read_definitions(
         let definition = deadline.run(ecs.task_definition(arn)).await;
         (arn.clone(), definition)
     });
-    Definitions(stream::iter(reads).buffer_unordered(CONCURRENCY).collect().await)
+    Definitions(concurrently(reads).await.into_iter().collect())
 }

@@ -105,7 +105,7 @@ impl PlannedAction {
     }
 }
 
-/// An action of a later sweep or look: it has a time, or waits for something.
+/// An action of a later sweep or of its second look: it has a time, or waits for something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Waiting {

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskId},
+    consul_ecs::service_behind,
     task::{ContainerEnd, TaskEnd},
 };
 use serde::Deserialize;
@@ -144,7 +145,7 @@ impl LogLine {
     pub fn is_of_service(&self, name: &str) -> bool {
         let mut services = self.service.as_deref().unwrap_or_default().split(", ");
         self.holder.as_deref().and_then(service_of_holder) == Some(name)
-            || services.any(|it| it.strip_suffix("-sidecar-proxy").unwrap_or(it) == name)
+            || services.any(|it| service_behind(it) == name)
     }
 
     /// Whether the line names this cluster, or none.

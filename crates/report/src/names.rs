@@ -84,7 +84,7 @@ names! {
         GuardTripped = "guard_tripped",
         Kept = "kept",
         Skipped = "skipped",
-        /// Consul refused it, for want of an optional permission.
+        /// Consul refused it, because an optional permission is missing.
         Refused = "refused",
     }
 }
@@ -93,6 +93,8 @@ names! {
     /// Why something failed, for metrics and log queries.
     ErrorLabel {
         Invalid = "invalid",
+        /// AWS refused a call, for want of a permission.
+        AwsRefused = "aws_refused",
         Bootstrap = "bootstrap",
         /// One owner has more of something than is handled at once; the rest waits.
         OverLimit = "over_limit",

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use local_stack::in_repository;
 
 /// The crates that only tests and the demo use.
-const NOT_SHIPPED: [&str; 2] = ["local-stack", "test-harness"];
+pub const NOT_SHIPPED: [&str; 3] = ["local-stack", "mesh-examples", "test-harness"];
 
 /// The path of every production source file in the repository, sorted. New crates are included automatically.
 pub fn sources() -> Vec<String> {

@@ -63,33 +63,28 @@ async fn listed(edges: &Edges) -> Result<Vec<String>, ConsulError> {
 }
 
 async fn tokens(edges: &Edges) -> Exchange {
+    let (reads, writes) = (&edges.reads.consul, &edges.writes.consul);
     let mut all = Exchange::default();
     all.note("read one that is not there", read(edges, 0).await);
-    all.note("delete one that is not there", edges.writes.consul.delete_token(&HOME, accessor(0)).await);
-    all.note("update one that is not there", edges.writes.consul.update_token(&token(0, 0, of_service())).await);
-    all.note("create", edges.writes.consul.create_token(&token(0, 0, of_service())).await.map(|made| seen(&made)));
+    all.note("delete one that is not there", writes.delete_token(&HOME, accessor(0)).await);
+    all.note("update one that is not there", writes.update_token(&token(0, 0, of_service())).await);
+    all.note("create", writes.create_token(&token(0, 0, of_service())).await.map(|made| seen(&made)));
     all.note("read", read(edges, 0).await);
     all.note("list", listed(edges).await);
-    all.note("create the same again", edges.writes.consul.create_token(&token(0, 0, of_service())).await.map(drop));
-    all.note(
-        "create with another secret half",
-        edges.writes.consul.create_token(&token(0, 1, of_service())).await.map(drop),
-    );
-    all.note(
-        "create with a secret half in use",
-        edges.writes.consul.create_token(&token(1, 0, of_service())).await.map(drop),
-    );
+    all.note("create the same again", writes.create_token(&token(0, 0, of_service())).await.map(drop));
+    all.note("create with another secret half", writes.create_token(&token(0, 1, of_service())).await.map(drop));
+    all.note("create with a secret half in use", writes.create_token(&token(1, 0, of_service())).await.map(drop));
     all.note("read what was not created", read(edges, 1).await);
-    let before = edges.reads.consul.token(&HOME, accessor(0)).await.unwrap().unwrap();
+    let before = reads.token(&HOME, accessor(0)).await.unwrap().unwrap();
     let renamed = NewToken { description: "conformance anew".into(), ..token(0, 0, Grant::AsBefore(before.grants)) };
-    all.note("update the description", edges.writes.consul.update_token(&renamed).await);
+    all.note("update the description", writes.update_token(&renamed).await);
     all.note("read the update", read(edges, 0).await);
-    all.note("delete", edges.writes.consul.delete_token(&HOME, accessor(0)).await);
+    all.note("delete", writes.delete_token(&HOME, accessor(0)).await);
     all.note("read what was deleted", read(edges, 0).await);
     let back = NewToken { grant: renamed.grant.clone(), ..token(0, 0, of_service()) };
-    all.note("restore the same pair", edges.writes.consul.create_token(&back).await.map(|made| seen(&made)));
+    all.note("restore the same pair", writes.create_token(&back).await.map(|made| seen(&made)));
     all.note("list what was restored", listed(edges).await);
-    all.note("delete in the end", edges.writes.consul.delete_token(&HOME, accessor(0)).await);
+    all.note("delete in the end", writes.delete_token(&HOME, accessor(0)).await);
     all.note("nothing is listed", listed(edges).await);
     all
 }
@@ -99,26 +94,21 @@ fn policy() -> Object {
 }
 
 async fn policies(edges: &Edges) -> Exchange {
+    let writes = &edges.writes.consul;
     let mut all = Exchange::default();
-    all.note("delete a policy that is not there", edges.writes.consul.delete_policy(&policy()).await);
-    all.note("make a policy", edges.writes.consul.create_policy(&policy()).await);
-    all.note("make it again", edges.writes.consul.create_policy(&policy()).await);
-    all.note(
-        "create",
-        edges.writes.consul.create_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await.map(drop),
-    );
+    all.note("delete a policy that is not there", writes.delete_policy(&policy()).await);
+    all.note("make a policy", writes.create_policy(&policy()).await);
+    all.note("make it again", writes.create_policy(&policy()).await);
+    all.note("create", writes.create_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await.map(drop));
     all.note("list the token with the policy", listed(edges).await);
-    all.note("delete the policy", edges.writes.consul.delete_policy(&policy()).await);
-    all.note("delete it again", edges.writes.consul.delete_policy(&policy()).await);
+    all.note("delete the policy", writes.delete_policy(&policy()).await);
+    all.note("delete it again", writes.delete_policy(&policy()).await);
     all.note("read the token that had the policy", read(edges, 0).await);
-    all.note("create the policy again", edges.writes.consul.create_policy(&policy()).await);
-    all.note(
-        "restore the policy",
-        edges.writes.consul.update_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await,
-    );
+    all.note("create the policy again", writes.create_policy(&policy()).await);
+    all.note("restore the policy", writes.update_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await);
     all.note("read the token with the restored policy", read(edges, 0).await);
-    all.note("delete the token", edges.writes.consul.delete_token(&HOME, accessor(0)).await);
-    all.note("delete the policy in the end", edges.writes.consul.delete_policy(&policy()).await);
+    all.note("delete the token", writes.delete_token(&HOME, accessor(0)).await);
+    all.note("delete the policy in the end", writes.delete_policy(&policy()).await);
     all
 }
 

@@ -46,8 +46,9 @@ async fn written(
 }
 
 async fn secrets(edges: &Edges, name: &str) -> Exchange {
+    let (reads, writes) = (&edges.reads.secrets, &edges.writes.secrets);
     let mut all = Exchange::default();
-    let missing = edges.reads.secrets.read(name).await.unwrap();
+    let missing = reads.read(name).await.unwrap();
     all.note("missing", Ok::<_, SecretsError>(seen(&missing)));
     let active = written(&mut all, edges, (name, &missing), SecretState::Active(pair("one"))).await;
     let retiring = SecretState::Retiring(pair("one"), Retirement::default());
@@ -60,9 +61,9 @@ async fn secrets(edges: &Edges, name: &str) -> Exchange {
     written(&mut all, edges, (name, &empty), SecretState::Active(pair("two"))).await;
     all.note(
         "created by another writer",
-        edges.writes.secrets.write(name, &missing, &SecretState::Active(pair("three"))).await.map(drop),
+        writes.write(name, &missing, &SecretState::Active(pair("three"))).await.map(drop),
     );
-    let read = edges.reads.secrets.read(name).await;
+    let read = reads.read(name).await;
     all.note("the value is unchanged", read.as_ref().map(seen));
     all
 }

@@ -52,87 +52,73 @@ async fn node(edges: &Edges, name: &str, cluster: &ClusterArn) -> Result<Option<
 
 /// Reads and changes of a cluster's node with one task's service, its sidecar proxy, their checks, and another owner's service.
 async fn exchange(edges: &Edges, cluster: &ClusterArn) -> Exchange {
+    let (reads, writes) = (&edges.reads.consul, &edges.writes.consul);
     let (mut all, name) = (Exchange::default(), cluster.as_str());
     let unknown: TaskId = "ffffffffffffffffffffffffffffffff".parse().unwrap();
     all.note("node that is not there", node(edges, "nowhere", cluster).await);
     all.note("node", node(edges, name, cluster).await);
     let is_its_node = |names: Vec<String>| names.iter().any(|node| node == name);
-    all.note("is a synthetic node", edges.reads.consul.synthetic_nodes(&HOME).await.map(is_its_node));
+    all.note("is a synthetic node", reads.synthetic_nodes(&HOME).await.map(is_its_node));
     let asked = [unknown.clone(), task()];
-    let found = edges.reads.consul.instances(cluster, &HOME, &asked).await.unwrap();
+    let found = reads.instances(cluster, &HOME, &asked).await.unwrap();
     all.note("instances", Ok::<_, ConsulError>(all_seen(&found, cluster)));
-    all.note("of an unknown task", edges.reads.consul.instances(cluster, &HOME, std::slice::from_ref(&unknown)).await);
-    all.note("of no task", edges.reads.consul.instances(cluster, &HOME, &[]).await);
+    all.note("of an unknown task", reads.instances(cluster, &HOME, std::slice::from_ref(&unknown)).await);
+    all.note("of no task", reads.instances(cluster, &HOME, &[]).await);
     let service = SERVICE.parse().unwrap();
-    let of_service =
-        edges.reads.consul.instances_of(&service, &HOME, &[task()]).await.map(|all| all_seen(&all, cluster));
+    let of_service = reads.instances_of(&service, &HOME, &[task()]).await.map(|all| all_seen(&all, cluster));
     all.note("of the service", of_service);
-    all.note("of the service, of an unknown task", edges.reads.consul.instances_of(&service, &HOME, &[unknown]).await);
-    let checks = edges.reads.consul.checks(cluster, &HOME, &asked).await.unwrap();
+    all.note("of the service, of an unknown task", reads.instances_of(&service, &HOME, &[unknown]).await);
+    let checks = reads.checks(cluster, &HOME, &asked).await.unwrap();
     all.note("checks", Ok::<_, ConsulError>(checks_seen(&checks)));
-    all.note("checks of nothing", edges.reads.consul.checks(cluster, &HOME, &[]).await);
-    all.note(
-        "checks of the node",
-        edges.reads.consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)),
-    );
-    all.note("checks of no node", edges.reads.consul.node_checks("nowhere", &HOME).await);
+    all.note("checks of nothing", reads.checks(cluster, &HOME, &[]).await);
+    all.note("checks of the node", reads.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
+    all.note("checks of no node", reads.node_checks("nowhere", &HOME).await);
 
     let critical: Vec<HealthCheck> =
         checks.iter().map(|c| HealthCheck { status: CheckStatus::Critical, ..c.clone() }).collect();
-    all.note("set checks to critical", edges.writes.consul.set_checks(&critical).await);
-    all.note("critical checks", edges.reads.consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
+    all.note("set checks to critical", writes.set_checks(&critical).await);
+    all.note("critical checks", reads.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
     // New checks
     let drain = |instance: &ServiceInstance| HealthCheck::maintenance(instance, DrainReason::Stopping);
     let mut drains: Vec<HealthCheck> = found.iter().map(drain).collect();
-    all.note("drain", edges.writes.consul.set_checks(&drains).await);
-    all.note("drain again", edges.writes.consul.set_checks(&drains).await);
+    all.note("drain", writes.set_checks(&drains).await);
+    all.note("drain again", writes.set_checks(&drains).await);
     // A drain because of a gone host is another check, and ends
     let of_host = |instance: &ServiceInstance| HealthCheck::maintenance(instance, DrainReason::HostGone);
     let of_hosts: Vec<HealthCheck> = found.iter().map(of_host).collect();
-    all.note("drain because of the host", edges.writes.consul.set_checks(&of_hosts).await);
-    let known = edges.reads.consul.node_checks(name, &HOME).await.unwrap();
+    all.note("drain because of the host", writes.set_checks(&of_hosts).await);
+    let known = reads.node_checks(name, &HOME).await.unwrap();
     let known: Vec<HealthCheck> = known.into_iter().filter(HealthCheck::drains_for_gone_host).collect();
     let stale = HealthCheck { modify_index: known[0].modify_index + 1_000, ..known[0].clone() };
-    all.note("one of two drains has changed", edges.writes.consul.deregister_checks(&[known[1].clone(), stale]).await);
-    all.note(
-        "no drain has ended",
-        edges.reads.consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)),
-    );
-    all.note("end the drains", edges.writes.consul.deregister_checks(&known).await);
-    all.note(
-        "ended drains",
-        edges.reads.consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)),
-    );
-    all.note("end them again", edges.writes.consul.deregister_checks(&known).await);
-    all.note("drain once more", edges.writes.consul.set_checks(&drains).await);
-    all.note("recover", edges.writes.consul.set_checks(&checks).await);
-    all.note(
-        "checks of the drained",
-        edges.reads.consul.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)),
-    );
+    all.note("one of two drains has changed", writes.deregister_checks(&[known[1].clone(), stale]).await);
+    all.note("no drain has ended", reads.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)));
+    all.note("end the drains", writes.deregister_checks(&known).await);
+    all.note("ended drains", reads.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)));
+    all.note("end them again", writes.deregister_checks(&known).await);
+    all.note("drain once more", writes.set_checks(&drains).await);
+    all.note("recover", writes.set_checks(&checks).await);
+    all.note("checks of the drained", reads.checks(cluster, &HOME, &asked).await.map(|checks| checks_seen(&checks)));
     let stray = HealthCheck { service_id: "gone".to_owned(), id: "gone-app".to_owned(), ..critical[0].clone() };
-    all.note("check of a service that is gone", edges.writes.consul.set_checks(&[stray]).await);
+    all.note("check of a service that is gone", writes.set_checks(&[stray]).await);
     "once more".clone_into(&mut drains[0].output);
     drains.push(drain(&ServiceInstance { id: "gone".to_owned(), ..found[0].clone() }));
-    all.note("drain one of them that is gone", edges.writes.consul.set_checks(&drains).await);
-    all.note("all or nothing", edges.reads.consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
+    all.note("drain one of them that is gone", writes.set_checks(&drains).await);
+    all.note("all or nothing", reads.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
 
     let stale = ServiceInstance { modify_index: found[0].modify_index + 1_000, ..found[0].clone() };
-    all.note("one of two has changed", edges.writes.consul.deregister(&[found[1].clone(), stale]).await);
+    all.note("one of two has changed", writes.deregister(&[found[1].clone(), stale]).await);
     all.note("nothing was deregistered", node(edges, name, cluster).await);
     let many: Vec<ServiceInstance> =
         (0..200).map(|number| ServiceInstance { id: format!("none-{number}"), ..found[0].clone() }).collect();
-    all.note("too many at once", edges.writes.consul.deregister(&many).await);
-    all.note("deregister", edges.writes.consul.deregister(&found).await);
+    all.note("too many at once", writes.deregister(&many).await);
+    all.note("deregister", writes.deregister(&found).await);
     all.note("only the other owner's service is left", node(edges, name, cluster).await);
-    all.note("deregister what is gone", edges.writes.consul.deregister(&found).await);
-    all.note("deregister node", edges.writes.consul.deregister_node(name, &HOME).await);
+    all.note("deregister what is gone", writes.deregister(&found).await);
+    all.note("deregister node", writes.deregister_node(name, &HOME).await);
     all.note("node that is gone", node(edges, name, cluster).await);
-    all.note("deregister it again", edges.writes.consul.deregister_node(name, &HOME).await);
-    all.note("force an unknown agent to leave", edges.writes.consul.force_leave("unknown", &HOME).await);
-    let servers = edges
-        .reads
-        .consul
+    all.note("deregister it again", writes.deregister_node(name, &HOME).await);
+    all.note("force an unknown agent to leave", writes.force_leave("unknown", &HOME).await);
+    let servers = reads
         .members(&HOME)
         .await
         .map(|all| all.iter().any(|member| member.status == mesh::catalog::AgentStatus::Alive));

@@ -29,6 +29,11 @@ impl Deployments {
         let version = self.draw_version();
         self.status("CREATE_IN_PROGRESS");
         self.stack.deployed = version;
+        if self.draw(3) {
+            // IAM does not know the roles that the stack has made a moment ago.
+            let calls = self.random.u32(1..=6);
+            self.direct.with(|world| world.denied = calls);
+        }
         if self.create_set_up(version).await && !self.fails(6) {
             self.create_proof(version);
             // Alarms of the owner may roll a creation back that has everything.

@@ -2,6 +2,7 @@
 
 use mesh::{
     catalog::{AgentStatus, CheckStatus, HealthCheck, Member, ServiceInstance},
+    consul_ecs::synced_check,
     tenancy::Tenancy,
 };
 use serde_json::{Value, json};
@@ -26,19 +27,8 @@ fn with_services(world: &mut World, numbers: std::ops::Range<usize>) {
 const WITH_SERVICE: Given = |world| with_services(world, 1..2);
 
 fn check(node: &str, number: usize, status: CheckStatus) -> HealthCheck {
-    HealthCheck {
-        node: node.to_owned(),
-        id: format!("orders-{number}-app"),
-        name: "Consul ECS health check synced".to_owned(),
-        kind: "consul-ecs-health-check".to_owned(),
-        notes: String::new(),
-        service_id: format!("orders-{number}"),
-        service_name: "orders".to_owned(),
-        status,
-        output: String::new(),
-        modify_index: 0,
-        tenancy: HOME,
-    }
+    let check = synced_check(node, (&format!("orders-{number}"), "orders"), &HOME, "app");
+    HealthCheck { notes: String::new(), output: String::new(), status, ..check }
 }
 
 fn seen(world: &World, number: usize, modify_index: u64) -> ServiceInstance {

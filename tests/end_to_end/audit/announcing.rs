@@ -1,5 +1,6 @@
 //! New findings are published to the topic and to the event bus once.
 
+use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::{Value, json};
 
 use crate::audit::{Audit, CLUSTER, registered};
@@ -33,8 +34,15 @@ impl Audit {
         url
     }
 
+    /// A queue that the topic and the event bus may send to.
     async fn queue(&self, name: &str) -> String {
-        let queue = self.aws.sqs().create_queue().queue_name(name).send().await.expect("CreateQueue");
+        let senders = ["sns.amazonaws.com", "events.amazonaws.com"];
+        let policy = json!({ "Version": "2012-10-17", "Statement": [{
+            "Effect": "Allow", "Principal": { "Service": senders }, "Action": "sqs:SendMessage",
+            "Resource": format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"),
+        }] });
+        let call = self.aws.sqs().create_queue().queue_name(name);
+        let queue = call.attributes(QueueAttributeName::Policy, policy.to_string()).send().await.expect("CreateQueue");
         queue.queue_url.expect("a URL")
     }
 

@@ -135,8 +135,7 @@ async fn a_service_on_client_agents_is_found_on_their_nodes() {
     // A check of the agent's node counts for its instances
     register("critical").await;
     let (critical, code) = row(&world).await;
-    let why = "the task is not passing: its check \"Disk\" is critical";
-    assert_eq!((code, &critical["verdict"], &critical["passingInstances"]), (Some(1), &json!(why), &json!(0)));
+    assert_eq!((code, &critical["state"], &critical["passingInstances"]), (Some(1), &json!("faulty"), &json!(0)));
 }
 
 #[tokio::test]

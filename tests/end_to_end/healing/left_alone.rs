@@ -116,8 +116,8 @@ fn listed<'a>(kind: &str, swept: &'a Value, task: &DataplaneTask<'_>) -> Vec<&'a
     listed.filter(|planned| planned["taskId"] == task.id()).collect()
 }
 
-/// Three tasks: a forgotten one, one with a missing check and one with a wrong status.
-fn assert_planned(swept: &Value, [gone, partly, wrong]: [&DataplaneTask<'_>; 3]) {
+/// Three tasks: a forgotten one, one with a missing check and one with a contradicting status.
+fn assert_planned(swept: &Value, [gone, partly, contradicting]: [&DataplaneTask<'_>; 3]) {
     let expected = json!({
         "action": "repair", "taskId": gone.id(), "instances": [gone.instance(), gone.sidecar()], "checks": [],
     });
@@ -125,11 +125,12 @@ fn assert_planned(swept: &Value, [gone, partly, wrong]: [&DataplaneTask<'_>; 3])
     let check = &partly.check_ids()[0];
     let expected = json!({ "action": "repair", "taskId": partly.id(), "instances": [], "checks": [check] });
     assert_eq!(listed("planned", swept, partly), [&expected], "{swept}");
-    let checks = json!([{ "checkId": wrong.check_ids()[0], "status": "passing" }]);
+    let checks = json!([{ "checkId": contradicting.check_ids()[0], "status": "passing" }]);
     let waits_for = "a second look of the same sweep";
-    let expected = json!({ "action": "correct_health", "taskId": wrong.id(), "checks": checks, "waitsFor": waits_for });
-    assert_eq!(listed("waiting", swept, wrong), [&expected], "{swept}");
-    assert_eq!(listed("planned", swept, wrong), Vec::<&Value>::new(), "{swept}");
+    let expected =
+        json!({ "action": "correct_health", "taskId": contradicting.id(), "checks": checks, "waitsFor": waits_for });
+    assert_eq!(listed("waiting", swept, contradicting), [&expected], "{swept}");
+    assert_eq!(listed("planned", swept, contradicting), Vec::<&Value>::new(), "{swept}");
 }
 
 /// The writes to Consul.
@@ -148,10 +149,10 @@ async fn with_repair_off_sweeps_write_nothing_and_a_dry_run_plans() {
     let further = [("ConsulHttpAddr", recorder.url.as_str()), ("Repair", "off"), ("Bootstrap", "none")];
     let world = fixture.deployment_of_its_own(consul, name, &token.secret_id, &further).await;
     let tasks = one_of_each_release(&world).await;
-    let tasks @ [gone, partly, wrong] = [&tasks[0], &tasks[1], &tasks[2]];
+    let tasks @ [gone, partly, contradicting] = [&tasks[0], &tasks[1], &tasks[2]];
     gone.forget().await;
     deregister(&world, &json!({ "CheckID": partly.check_ids()[0] })).await;
-    wrong.write_status(&wrong.check_ids()[0], "critical").await;
+    contradicting.write_status(&contradicting.check_ids()[0], "critical").await;
     let damaged = catalog(&world).await;
     // When a sweep runs, and a dry run
     recorder.forget();

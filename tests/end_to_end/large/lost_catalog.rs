@@ -7,9 +7,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use local_stack::world::instance_ids;
 use serde_json::{Value, json};
 use test_harness::{
-    installation::{CLUSTER, Installation, PAGE, RateLimit, task_id},
+    installation::{CLUSTER, Installation, PAGE, RateLimit, task_arn},
     recorder::{Answer, RecordedRequest, Recorder},
 };
 
@@ -77,8 +78,7 @@ impl Catalog {
 
 /// The IDs of the instances of a task.
 fn instances(task: usize) -> [String; INSTANCES] {
-    let id = format!("{}-{}", INSTALLATION.service(task), task_id(task));
-    [format!("{id}-sidecar-proxy"), id]
+    instance_ids(&INSTALLATION.service(task), &task_arn(task))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::world;
 use local_stack::{
     wait::{SOON, eventually},
-    world::{World, task_id},
+    world::{World, instance_ids, task_id},
 };
 use test_harness::agent::{ClientAgent, member_status, node_services};
 
@@ -21,7 +21,7 @@ async fn client_generation(world: &World<'_>) -> local_stack::world::Definition 
 
 fn service(name: &str, task: &str) -> Value {
     json!({
-        "ID": format!("{name}-{}", task_id(task)), "Name": name, "Port": 9090,
+        "ID": instance_ids(name, task)[0], "Name": name, "Port": 9090,
         "Meta": { "task-id": task_id(task), "task-arn": task, "source": "consul-ecs" },
     })
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::world;
 use local_stack::{
     wait::{SOON, eventually},
-    world::{cluster_arn, task_id},
+    world::{cluster_arn, instance_ids, task_id},
 };
 use test_harness::jwt::JwtAuthMethod;
 
@@ -33,10 +33,7 @@ async fn one_sweep_repairs_lost_events() {
     // Then the running tasks have what they demand, and nothing of the stopped task is left
     world.provisioned(&world.secret_name(&web)).await;
     world.provisioned("sweep-consul-client-token").await;
-    assert_eq!(
-        world.service_ids().await,
-        [format!("{web}-{}", task_id(&running)), format!("{web}-{}-sidecar-proxy", task_id(&running)),]
-    );
+    assert_eq!(world.service_ids().await, instance_ids(&web, &running));
     assert!(world.is_valid(&kept.secret_id).await && !world.is_valid(&leftover.secret_id).await);
     assert_eq!(
         (&summary["deleted"]["loginTokens"], &summary["deleted"]["services"]),

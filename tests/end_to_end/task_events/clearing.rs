@@ -35,8 +35,7 @@ async fn only_logins_and_services_of_the_stopped_task_are_deleted() {
     for token in kept {
         assert!(world.is_valid(&token).await, "a login token of another owner was deleted");
     }
-    let left = format!("{service}-{}", world::task_id(&staying));
-    assert_eq!(world.service_ids().await, [left.clone(), format!("{left}-sidecar-proxy")]);
+    assert_eq!(world.service_ids().await, world::instance_ids(&service, &staying));
     assert_eq!(world.checks_of(&stopping).await, Vec::<Value>::new());
     assert_eq!(world.checks_of(&staying).await.len(), 3);
 }

@@ -57,7 +57,8 @@ async fn consul_behind_tls_with_another_name() {
     let consul = Consul::start_with_certificate("server.dc1.consul", certificate_for("server.dc1.consul")).await;
     let token = controller_token(&consul, "tls").await;
     let ca = consul.ca_certificate.clone().expect("a certificate");
-    let ca_arn = fixture.stack.aws.create_secret("tls-ca", &ca).await;
+    // Not below the prefix of the tokens, which the role may read anyway.
+    let ca_arn = fixture.stack.aws.create_secret("ca-of-tls", &ca).await;
     let parameters = [("ConsulCaCertSecretArn", ca_arn.as_str()), ("ConsulTlsServerName", "server.dc1.consul")];
     let world = fixture.deployment_of_its_own(&consul, "tls", &token.secret_id, &parameters).await;
     let definition = world.mesh_definition(&world.service()).await;

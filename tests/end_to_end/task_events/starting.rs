@@ -1,5 +1,6 @@
 //! Tasks that start: which of them get a token, and what it grants.
 
+use mesh::consul_ecs::sidecar_of;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -23,7 +24,7 @@ async fn a_first_start_provisions_working_tokens() {
     };
     world.register_raw(&json!({})).await;
     assert_eq!(register(&service).await, 200);
-    assert_eq!(register(&format!("{service}-sidecar-proxy")).await, 200);
+    assert_eq!(register(&sidecar_of(&service)).await, 200);
     assert_eq!(register("another-service").await, 403);
     // And the client agents' secret has a token that can register a node
     let client = world.provisioned("mesh-consul-client-token").await;

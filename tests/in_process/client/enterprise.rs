@@ -7,7 +7,6 @@ use consul::{
 };
 use mesh::{
     arn::TaskArn,
-    catalog::ServiceInstance,
     cluster_selection::ClusterSelection,
     consul_ecs::{MeshConfig, Registrar, TaskPlace, registrations},
     permissions::{Permission, required},
@@ -18,7 +17,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
-use crate::client::{ACCESSOR, CLUSTER, TASK, accessor, against, check, enterprise, instance, token_json};
+use crate::client::{ACCESSOR, CLUSTER, TASK, accessor, against, check, enterprise, instance, instance_of, token_json};
 
 const NODE: &str = "arn:aws:ecs:us-east-1:123456789012:cluster%2Fprod";
 
@@ -228,7 +227,7 @@ async fn requests_of_the_bootstrap_name_their_tenancy() {
 async fn catalog_writes_name_their_tenancy() {
     let (server, consul) = against(|_, _| Answer::ok("true")).await;
     let elsewhere = Tenancy::from_names(Some("team"), Some("store"), ("", "")).unwrap().unwrap();
-    let other = ServiceInstance { id: format!("api-{TASK}"), name: "api".to_owned(), ..instance(elsewhere) };
+    let other = instance_of("api", elsewhere);
     let config = r#"{"gateway":{"kind":"mesh-gateway","partition":"team","namespace":"shop"}}"#;
     let place = TaskPlace {
         arn: TaskArn::in_cluster(&CLUSTER.parse().unwrap(), &TASK.parse().unwrap()),
@@ -249,7 +248,7 @@ async fn catalog_writes_name_their_tenancy() {
     // One transaction for all namespaces of a partition
     let deletion = |service: &str, namespace: &str| {
         let service = json!({
-            "ID": format!("{service}-{TASK}"), "Service": service, "ModifyIndex": 42,
+            "ID": instance_of(service, Tenancy::Community).id, "Service": service, "ModifyIndex": 42,
             "Partition": "team", "Namespace": namespace,
         });
         json!({ "Service": { "Verb": "delete-cas", "Node": CLUSTER, "Service": service } })

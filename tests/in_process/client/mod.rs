@@ -19,7 +19,9 @@ use std::{
 use async_trait::async_trait;
 use consul::{ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, ServerSource, TlsSettings};
 use mesh::{
+    arn::TaskArn,
     catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    consul_ecs::instance_id,
     tenancy::Tenancy,
     token::AccessorId,
 };
@@ -100,30 +102,15 @@ fn enterprise() -> Tenancy {
 }
 
 fn instance(tenancy: Tenancy) -> ServiceInstance {
-    ServiceInstance {
-        node: CLUSTER.to_owned(),
-        id: format!("web-{TASK}"),
-        name: "web".to_owned(),
-        kind: String::new(),
-        task: TASK.parse().unwrap(),
-        task_arn: None,
-        modify_index: 42,
-        tenancy,
-    }
+    instance_of("web", tenancy)
+}
+
+fn instance_of(service: &str, tenancy: Tenancy) -> ServiceInstance {
+    let task = TaskArn::in_cluster(&CLUSTER.parse().unwrap(), &TASK.parse().unwrap());
+    let instance = mesh_examples::instance(CLUSTER, &instance_id(service, task.id()), service, &task);
+    ServiceInstance { modify_index: 42, tenancy, ..instance }
 }
 
 fn check(tenancy: Tenancy) -> HealthCheck {
-    HealthCheck {
-        node: CLUSTER.to_owned(),
-        id: format!("web-{TASK}-app"),
-        name: "Consul ECS health check synced".to_owned(),
-        kind: "consul-ecs-health-check".to_owned(),
-        notes: "a note".to_owned(),
-        service_id: format!("web-{TASK}"),
-        service_name: "web".to_owned(),
-        status: CheckStatus::Passing,
-        output: String::new(),
-        modify_index: 0,
-        tenancy,
-    }
+    mesh_examples::check(&instance(tenancy), "app", CheckStatus::Passing)
 }

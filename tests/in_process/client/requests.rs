@@ -8,7 +8,7 @@ use mesh::{
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use crate::client::{ACCESSOR, CLUSTER, TASK, accessor, against, check, enterprise, instance, token_json};
+use crate::client::{ACCESSOR, CLUSTER, accessor, against, check, enterprise, instance, token_json};
 use test_harness::recorder::Answer;
 
 #[tokio::test]
@@ -23,37 +23,36 @@ async fn community_edition_requests_have_no_namespace() {
 #[tokio::test]
 async fn a_check_is_written_whole() {
     let (server, consul) = against(|_, _| Answer::ok("true")).await;
+    let instance = instance(Tenancy::Community);
     let ailing = HealthCheck {
         status: CheckStatus::Critical,
+        notes: "a note".to_owned(),
         output: "ECS health status of container app: UNHEALTHY".to_owned(),
         ..check(Tenancy::Community)
     };
-    consul
-        .set_checks(&[ailing, HealthCheck::maintenance(&instance(Tenancy::Community), DrainReason::Stopping)])
-        .await
-        .unwrap();
+    consul.set_checks(&[ailing.clone(), HealthCheck::maintenance(&instance, DrainReason::Stopping)]).await.unwrap();
     assert_eq!(server.lines(), ["PUT /v1/catalog/register"]);
     assert_eq!(
         server.requests()[0].json(),
         json!({ "Node": CLUSTER, "SkipNodeUpdate": true, "Checks": [{
             "Node": CLUSTER,
-            "CheckID": format!("web-{TASK}-app"),
-            "Name": "Consul ECS health check synced",
-            "Type": "consul-ecs-health-check",
+            "CheckID": ailing.id,
+            "Name": ailing.name,
+            "Type": ailing.kind,
             "Notes": "a note",
             "Status": "critical",
             "Output": "ECS health status of container app: UNHEALTHY",
-            "ServiceID": format!("web-{TASK}"),
+            "ServiceID": instance.id,
             "ServiceName": "web",
         }, {
             "Node": CLUSTER,
-            "CheckID": format!("_service_maintenance:web-{TASK}"),
+            "CheckID": format!("_service_maintenance:{}", instance.id),
             "Name": "Service Maintenance Mode",
             "Type": "maintenance",
             "Notes": "ECS told the task to stop",
             "Status": "critical",
             "Output": "ECS told the task to stop",
-            "ServiceID": format!("web-{TASK}"),
+            "ServiceID": instance.id,
             "ServiceName": "web",
         }]})
     );

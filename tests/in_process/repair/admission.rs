@@ -10,8 +10,7 @@ use aws::iam::{IamError, IamRoles};
 use mesh::{
     admission::{IamRole, RoleArn},
     catalog::CheckStatus,
-    consul_ecs::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
-    definition::TaskDefinition,
+    consul_ecs::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG, instance_id, sidecar_of},
     tags::Tags,
     tenancy::Tenancy,
 };
@@ -84,20 +83,14 @@ async fn a_login_token_or_the_iam_role_of_tasks_proves_them_with_one_read() {
     }
 }
 
-/// Replaces a part of the configuration of a definition's tasks.
-fn reconfigure(definition: &mut TaskDefinition, part: &str, by: &str) {
-    let registrar = definition.programs.registrar.take().expect("a registrar");
-    let config = registrar.config_json().map(|config| config.replace(part, by));
-    definition.programs.registrar = Some(registrar.with_config(config));
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_login_in_another_partition_proves_nothing() {
     // Given tasks whose definition names the partition team-b, with login tokens, their role and an auth method in the partition team
     let mesh = Mesh(Direct::with_running(2, |scenario| scenario.enterprise = true));
     mesh.change(|world| {
+        world.ecs.rewrites.config =
+            Box::new(|config| config.replace(r#""partition":"team""#, r#""partition":"team-b""#));
         world.ecs.rewrites.definition = Box::new(|definition| {
-            reconfigure(definition, r#""partition":"team""#, r#""partition":"team-b""#);
             let tags = [
                 (MESH_TAG, "true"),
                 (SERVICE_NAME_TAG, "service-0"),
@@ -143,10 +136,10 @@ async fn the_checks_of_a_registered_instance_need_no_proof() {
     // Given a registered task without a proof, whose sidecar proxy Consul has lost, and whose app has failed since
     let mesh = Mesh::running(2);
     become_impostor(&mesh, 0);
-    let sidecar = format!("service-0-{}-sidecar-proxy", mesh.id(0));
+    let sidecar = sidecar_of(&instance_id("service-0", &mesh.id(0)));
     mesh.change(|world| world.consul.remove(world.ecs.tasks[0].cluster.as_str(), &sidecar));
     mesh.set_containers(0, Containers { is_unhealthy: true, ..Containers::default() });
-    // When a sweep looks twice
+    // When a sweep reads them twice
     let report = mesh.sweep().await;
     // Then the sidecar proxy is refused, and the checks of the service are corrected
     assert!(mesh.why_skipped(&report, 0).contains("not proven to be service-0"), "{report:?}");
@@ -159,9 +152,8 @@ async fn tasks_of_another_host_name_are_proven_by_one_of_them_that_has_logged_in
     // Given lost tasks that reach this Consul by another name, without a token
     let mesh = Mesh::running(2);
     mesh.change(|world| {
-        world.ecs.rewrites.definition = Box::new(|definition| {
-            reconfigure(definition, r#""hosts":"consul""#, r#""hosts":"consul.internal""#);
-        });
+        world.ecs.rewrites.config =
+            Box::new(|config| config.replace(r#""hosts":"consul""#, r#""hosts":"consul.internal""#));
     });
     for task in [0, 1] {
         mesh.lose(task);
@@ -175,7 +167,49 @@ async fn tasks_of_another_host_name_are_proven_by_one_of_them_that_has_logged_in
     assert_eq!(mesh.sweep().await.clusters[0].repaired, 2);
 }
 
-/// An IAM that denies every read, and counts them.
+/// An IAM without one role, of which a permission with a path does not say that it is gone.
+struct WithoutRole {
+    gone: String,
+    others: Arc<dyn IamRoles>,
+}
+
+#[async_trait]
+impl IamRoles for WithoutRole {
+    async fn role(&self, role: &RoleArn) -> Result<Option<IamRole>, IamError> {
+        if role.name() == self.gone {
+            return Err(IamError::Refused { role: role.clone(), reason: "AccessDenied".to_owned() });
+        }
+        self.others.role(role).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_that_may_not_be_read_leaves_its_own_task_unproven() {
+    // Given two lost tasks without tokens, and the role of one is gone
+    let mut mesh = Mesh::running(2);
+    for task in 0..2 {
+        mesh.lose(task);
+        mesh.log_out(task);
+    }
+    let gone = mesh.id(0);
+    mesh.change(|world| {
+        world.ecs.rewrites.task = Box::new(move |task| {
+            if *task.arn.id() == gone {
+                task.placement.role = Some("arn:aws:iam::123456789012:role/consul-ecs/gone".to_owned());
+            }
+        });
+    });
+    let others = Arc::clone(&mesh.0.edges.reads.iam);
+    mesh.0.edges.reads.iam = Arc::new(WithoutRole { gone: "gone".to_owned(), others });
+    // When a sweep reads the roles
+    let report = mesh.sweep().await;
+    // Then the other task is registered, and the sweep has not failed
+    assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 1), "{report:?}");
+    assert_eq!((report.problems.len(), report.faults.len()), (0, 1), "{report:?}");
+    assert!(mesh.why_skipped(&report, 0).contains("role/consul-ecs/gone could not be read"), "{report:?}");
+}
+
+/// An IAM that cannot be reached, and counts the reads.
 #[derive(Default)]
 struct NoIam(AtomicUsize);
 
@@ -183,13 +217,13 @@ struct NoIam(AtomicUsize);
 impl IamRoles for NoIam {
     async fn role(&self, role: &RoleArn) -> Result<Option<IamRole>, IamError> {
         self.0.fetch_add(1, SeqCst);
-        Err(IamError::Failed { role: role.clone(), reason: "AccessDenied".to_owned() })
+        Err(IamError::Failed { role: role.clone(), reason: "dispatch failure: timeout".to_owned() })
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_first_failure_of_iam_ends_its_reads() {
-    // Given ten lost tasks with ten roles, and no permission to read them
+    // Given ten lost tasks with ten roles, and an IAM that cannot be reached
     let (mut mesh, iam) = (Mesh::running(10), Arc::new(NoIam::default()));
     mesh.0.edges.reads.iam = iam.clone();
     mesh.change(|world| {

@@ -48,7 +48,7 @@ async fn corrections_that_take_a_large_share_of_a_service_wait_for_force() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_look_that_was_to_delete_raises_the_alarm() {
+async fn only_a_second_look_that_was_to_delete_raises_the_alarm() {
     // Given eleven registered tasks that ECS does not list, although it counts more than it lists; no login says how old they are
     let (mesh, counters) = (Mesh::running(12), Counters::start());
     (1..12).for_each(|task| mesh.log_out(task));
@@ -93,21 +93,21 @@ async fn a_forged_second_look_deletes_nothing_of_living_tasks() {
     let mesh = Mesh::running(11);
     let tasks = mesh.0.with(|world| world.ecs.tasks.iter().map(|task| task.arn.to_string()).collect::<Vec<_>>());
     let other = mesh.0.with(|world| format!("{}-of-others", world.ecs.tasks[0].cluster));
-    let look = |clusters: &[&str], tasks: &[String]| {
+    let second_look = |clusters: &[&str], tasks: &[String]| {
         let detail = json!({ "clusters": clusters, "tasks": tasks, "force": true });
         json!({ "source": "ecs-mesh-controller", "detail-type": "Unknown Task Second Look", "detail": detail })
     };
     // One of another deployment's cluster is ignored
-    mesh.handle(&look(&[&other], &[]), |_| ()).await;
+    mesh.handle(&second_look(&[&other], &[]), |_| ()).await;
     assert_eq!(mesh.calls("Ecs"), [""; 0]);
     // And one that no sweep has sent removes no task that ECS describes
-    mesh.handle(&look(&[], &tasks), |_| ()).await;
+    mesh.handle(&second_look(&[], &tasks), |_| ()).await;
     assert_eq!((deregistrations(&mesh), mesh.calls("Ecs").is_empty()), (0, false));
     // Nor one that it does not name, although ECS does not describe it
     mesh.change(|world| {
         world.scenario.miscounts = true;
         world.ecs.tasks.truncate(1);
     });
-    mesh.handle(&look(&[], &tasks[..1]), |_| ()).await;
+    mesh.handle(&second_look(&[], &tasks[..1]), |_| ()).await;
     assert_eq!(deregistrations(&mesh), 0, "force is for the tasks in the message");
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mesh::{
     catalog::CheckStatus,
-    consul_ecs::{MESH_TAG, SERVICE_NAME_TAG},
+    consul_ecs::{MESH_TAG, SERVICE_NAME_TAG, check_id, sidecar_of},
     repair::REPAIR_TAG,
     scope::Scope,
     settings::Mode,
@@ -38,8 +38,8 @@ fn observe(scope: &mut Scope) {
     scope.mode = Mode::Observe;
 }
 
-/// A second look would come after the deadline.
-fn without_second_look(scope: &mut Scope) {
+/// A recheck would come after the deadline.
+fn without_recheck(scope: &mut Scope) {
     scope.bounds.health_lag = Duration::from_secs(120);
 }
 
@@ -101,13 +101,13 @@ async fn events_say_what_they_would_do_and_do_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_not_registered_is_not_looked_at_again() {
+async fn what_was_not_registered_is_not_rechecked() {
     let mesh = Mesh::running(2);
     mesh.lose(0);
-    // When a sweep observes, which has no time for a second look
+    // When a sweep observes, which has no time for a recheck
     let settings = |scope: &mut Scope| {
         observe(scope);
-        without_second_look(scope);
+        without_recheck(scope);
     };
     let report = mesh.sweep_with(&SweepOrder::default(), settings).await;
     // Then it is complete
@@ -115,18 +115,18 @@ async fn what_was_not_registered_is_not_looked_at_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn checks_that_contradict_ecs_are_corrected_at_the_first_look() {
-    // Given a task without a health-sync, and a sweep that has no time for a second look
+async fn checks_that_contradict_ecs_are_corrected_at_the_first_read() {
+    // Given a task without a health-sync, and a sweep that has no time for a recheck
     let mesh = Mesh::running(3);
     mesh.set_containers(0, WITHOUT_SYNC);
-    let report = mesh.sweep_with(&SweepOrder::default(), without_second_look).await;
+    let report = mesh.sweep_with(&SweepOrder::default(), without_recheck).await;
     assert_eq!((report.outcome.as_str(), report.clusters[0].corrected), ("done", 3), "{report:?}");
     assert!(mesh.are_all(0, CheckStatus::Critical), "{:?}", mesh.statuses(0));
     // It reads the checks once more
     assert_eq!(mesh.calls("Consul").iter().filter(|call| call.starts_with("GET checks of ")).count(), 2);
-    // And the checks of a task with a health-sync wait for the second look
+    // And the checks of a task with a health-sync wait for the recheck
     mesh.set_containers(1, Containers { is_unhealthy: true, ..DEFAULT });
-    let report = mesh.sweep_with(&SweepOrder::default(), without_second_look).await;
+    let report = mesh.sweep_with(&SweepOrder::default(), without_recheck).await;
     assert_eq!((report.outcome.as_str(), report.clusters[0].corrected), ("incomplete", 0), "{report:?}");
     assert!(mesh.are_all(1, CheckStatus::Passing));
 }
@@ -150,7 +150,7 @@ async fn a_task_whose_configuration_is_not_known_is_reported() {
 async fn a_container_with_unknown_health_is_reported_also_with_what_is_missing_or_wrong() {
     // Given a task whose app has an unknown health in ECS, while a check is missing and its proxy has failed
     let mesh = Mesh::running(2);
-    let (id, missing) = (mesh.id(0), format!("{}-sidecar-proxy-consul-dataplane", mesh.id(0)));
+    let (id, missing) = (mesh.id(0), check_id(&sidecar_of(mesh.id(0).as_str()), "consul-dataplane"));
     mesh.change(|world| {
         world.consul.checks.retain(|check| !check.id.ends_with(&missing));
         world.ecs.rewrites.task = Box::new(move |task| {

@@ -48,7 +48,7 @@ impl Mesh {
         self.change(|world| world.consul.log_out(&id));
     }
 
-    /// A controller whose two looks at a check follow each other at once, unless the settings change that.
+    /// A controller whose two reads of a check follow each other at once, unless the settings change that.
     fn controller(&self, settings: impl FnOnce(&mut Scope)) -> Controller {
         let mut scope = self.0.with(|world| {
             world.trace = Some(Vec::new());

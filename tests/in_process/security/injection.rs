@@ -9,13 +9,14 @@ use consul::{
 };
 use mesh::{
     cluster_selection::ClusterSelection,
-    consul_ecs::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, Programs, SERVICE_NAME_TAG},
+    consul_ecs::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
     definition::TaskDefinition,
     secret_name::SecretNames,
     settings::{TokenMode, TokenSettings},
     tags::Tags,
     tenancy::Tenancy,
 };
+use mesh_examples::{cluster, definition, definition_arn};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
@@ -43,19 +44,13 @@ const HOSTILE: [&str; 16] = [
     "<script>alert(1)</script>",
 ];
 
-fn identified(tags: &[(&str, &str)], config: Option<String>) -> Result<String, String> {
+fn identified(tags: &[(&str, &str)], config: Option<&str>) -> Result<String, String> {
     let definition = TaskDefinition {
-        task_role: None,
-        is_in_app_mesh: false,
-        registered_at: None,
-        arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:7".parse().unwrap(),
         tags: tags.iter().copied().chain([(MESH_TAG, "true")]).collect(),
         config: config.map(Into::into),
-        containers: Vec::new(),
-        secrets: [].into(),
-        programs: Programs::default(),
+        ..definition(definition_arn("Web:7"))
     };
-    let home = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).unwrap();
+    let home = ClusterSelection::parse(cluster("prod").as_str(), None).unwrap();
     let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &home);
     let rules = TokenSettings { mode: TokenMode::Auto, names: &names };
     let identity =
@@ -71,8 +66,8 @@ fn hostile_names_are_refused_everywhere() {
             identified(&[(SERVICE_NAME_TAG, name)], None),
             identified(&[(PARTITION_TAG, name), (NAMESPACE_TAG, "n")], None),
             identified(&[(PARTITION_TAG, "p"), (NAMESPACE_TAG, name)], None),
-            identified(&[], Some(json!({ "service": { "name": name } }).to_string())),
-            identified(&[], Some(json!({ "gateway": { "kind": "mesh-gateway", "name": name } }).to_string())),
+            identified(&[], Some(&json!({ "service": { "name": name } }).to_string())),
+            identified(&[], Some(&json!({ "gateway": { "kind": "mesh-gateway", "name": name } }).to_string())),
         ];
         for refused in refusals {
             let line = refused.expect_err(name);

@@ -1,24 +1,25 @@
 //! The policy in docs/how-to/install-sam.md is sufficient and minimal: all requests of the controller are made to a real
 //! server, with the whole policy, without each of its rules, and with each write permission reduced to read.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use consul::{
-    AgentReads as _, AgentWrites as _, CatalogReads as _, CatalogWrites as _, ConsulUrls, Grant, HttpConsul, NewToken,
-    ObjectReads as _, ObjectWrites as _, TlsSettings, TokenReads as _, TokenWrites as _,
+    AgentReads as _, AgentWrites as _, CatalogReads as _, CatalogWrites as _, Grant, HttpConsul, NewToken,
+    ObjectReads as _, ObjectWrites as _, TokenReads as _, TokenWrites as _,
 };
 use consul::{Object, ObjectKind};
 use futures::future::join_all;
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CheckStatus, DrainReason, HealthCheck},
+    consul_ecs::instance_id,
     tenancy::Tenancy,
     token::{AccessorId, TokenPair},
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use crate::environment::{Token, without_time_limits};
+use crate::environment::client;
 use local_stack::{
     Stack,
     consul::Consul,
@@ -51,14 +52,11 @@ struct Objects<'a> {
 impl<'a> Objects<'a> {
     async fn with_rules(consul: &'a Consul, name: String, rules: &str) -> Self {
         let token = consul.token_with_rules(&name, rules).await.secret_id;
-        let urls: ConsulUrls = consul.address.parse().unwrap();
-        let client =
-            HttpConsul::new(Arc::new(urls), &TlsSettings::default(), Arc::new(Token(token)), without_time_limits())
-                .unwrap();
-        let cluster = cluster_arn(&name);
+        let client = client(&consul.address, &token);
+        let (cluster, task): (String, TaskId) = (cluster_arn(&name), TASK.parse().unwrap());
         for (node, meta) in [(cluster.clone(), json!({ "synthetic-node": "true" })), (format!("ip-{name}"), json!({}))]
         {
-            let service = json!({ "ID": format!("{name}-{TASK}"), "Service": name, "Meta": { "task-id": TASK } });
+            let service = json!({ "ID": instance_id(&name, &task), "Service": name, "Meta": { "task-id": TASK } });
             let check = json!({ "CheckID": format!("{name}-check"), "Name": "c", "Status": "passing", "ServiceID": service["ID"] });
             let body =
                 json!({ "Node": node, "Address": "10.0.0.1", "NodeMeta": meta, "Service": service, "Checks": [check] });
@@ -66,7 +64,7 @@ impl<'a> Objects<'a> {
         }
         let leftover = consul.put("/v1/acl/token", &json!({ "Description": format!("leftover of {name}") })).await;
         let leftover = leftover["AccessorID"].as_str().unwrap().parse().unwrap();
-        Self { consul, client, name, cluster: cluster.parse().unwrap(), task: TASK.parse().unwrap(), leftover }
+        Self { consul, client, name, cluster: cluster.parse().unwrap(), task, leftover }
     }
 
     /// The requests of both token modes, and whether each succeeds. Each prepares the next.

@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
+use mesh_examples::registrations;
 use observe::SweepOrder;
 use report::{ErrorLabel, PlannedAction, SweepOutcome};
 use serde_json::{Value, json};
 
 use super::{environment, forward, swept};
 use crate::environment::Environment;
-use local_stack::world::{World, task_id};
+use local_stack::world::{World, instance_body};
 use test_harness::recorder::{Answer, RecordedRequest};
 
 const NODE: &str = "ip-10-0-0-7";
 
 fn registration(service: &str, task: &str) -> Value {
-    let meta = json!({ "task-id": task_id(task), "task-arn": task, "source": "consul-ecs" });
-    json!({ "ID": format!("{service}-{}", task_id(task)), "Service": service, "ModifyIndex": 7, "Meta": meta })
+    let mut service = instance_body(&registrations(service, &task.parse().unwrap())[0]);
+    service["ModifyIndex"] = json!(7);
+    service
 }
 
 fn node(services: &[Value]) -> String {

@@ -149,8 +149,8 @@ async fn an_undescribed_task_keeps_its_token() {
     assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, SweptStatus::Unread));
     assert!(report.faults[0].reason.contains("does not describe it"), "{:?}", report.faults);
     // And the message of an event returns to the queue
-    let looked = environment.handle(&[idle_check(&world.service())]).await;
-    assert_eq!(looked.failures.len(), 1);
+    let handled = environment.handle(&[idle_check(&world.service())]).await;
+    assert_eq!(handled.failures.len(), 1);
     assert!(environment.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", environment.consul.lines());
     assert!(world.is_valid(&pair.token).await);
 }
@@ -169,7 +169,8 @@ async fn sweep_and_status_say_the_same_of_a_task_that_is_not_described() {
     assert_eq!(world.service_ids().await.len(), 2);
     // And so does status, which goes on: its instance is no leftover
     let cluster = cluster_arn("one-view").parse().unwrap();
-    let (ecs, consul) = (AwsEcs::new(&sdk_at(&environment.aws.url)), client(&world));
+    let (ecs, consul) =
+        (AwsEcs::new(&sdk_at(&environment.aws.url)), client(&world.consul.address, &world.consul.management_token));
     let inspector = Inspector {
         ecs: &ecs,
         consul: &consul,
@@ -177,7 +178,7 @@ async fn sweep_and_status_say_the_same_of_a_task_that_is_not_described() {
         default_tenancy: Tenancy::Community,
         deadline: Deadline::after(LONG),
     };
-    let inspection = inspector.inspect(&[cluster], &|_| {}).await;
+    let (inspection, _) = inspector.inspect(&[cluster], &|_| {}).await;
     let status = diagnosis::status(&inspection, None, Timestamp::now());
     assert!(status.problems[0].contains("does not describe it"), "{:?}", status.problems);
     assert!(status.services.iter().all(|service| service.faults.is_empty()), "{:?}", status.services);
@@ -196,7 +197,7 @@ async fn a_cluster_deleted_meanwhile_has_no_tasks() {
         _ => with_nothing_described(seen, before),
     };
     let environment = start(&world, forward, aws, &[], an_hour_later).await;
-    let looked = environment.handle(&[idle_check(&world.service())]).await;
-    assert!(looked.failures.is_empty(), "{:?}", looked.failures);
+    let handled = environment.handle(&[idle_check(&world.service())]).await;
+    assert!(handled.failures.is_empty(), "{:?}", handled.failures);
     assert!(is_hidden(&world, &world.service()).await, "its services are idle");
 }

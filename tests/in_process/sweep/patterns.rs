@@ -113,8 +113,8 @@ async fn an_empty_list_of_clusters_proves_nothing() {
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
     assert_eq!(world.pair(&world.secret_name("pattern-token")).await, Some(token.clone()));
     // And for an idle check
-    let looked = environment.handle(&[idle_check("pattern-token")]).await;
-    assert!(looked.failures.is_empty(), "{looked:?}");
+    let handled = environment.handle(&[idle_check("pattern-token")]).await;
+    assert!(handled.failures.is_empty(), "{handled:?}");
     assert_eq!(world.pair(&world.secret_name("pattern-token")).await, Some(token));
 }
 

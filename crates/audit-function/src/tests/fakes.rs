@@ -22,7 +22,7 @@ use crate::{
     report_store::{ReportStore, StoreError, Stored, Version},
 };
 
-/// An invocation that runs at ten o'clock, for five minutes.
+/// An invocation at ten o'clock.
 pub(crate) fn invocation(id: &str) -> Invocation {
     Invocation { id: id.to_owned(), now: "2026-11-21T10:00:00Z".parse().unwrap() }
 }

@@ -19,7 +19,7 @@ pub(crate) use self::merge::mistakes;
 pub use self::{
     build::{clean, reported},
     excerpt::Excerpt,
-    model::{Definition, FindingCounts, Report, Reported, ReportedCall, ReportedNote},
+    model::{Definition, FindingCounts, Report, Reported, ReportedCall, ReportedNote, counted},
 };
 
 /// A format of reports.

@@ -299,8 +299,11 @@ fn rule_fields<S: Serializer>(rule: &&'static Rule, serializer: S) -> Result<S::
     Fields { rule: rule.id, effect: rule.effect, page: page(rule) }.serialize(serializer)
 }
 
-/// `1 file`, `2 files`.
-pub(super) fn counted(number: usize, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
+/// A number with its regular noun: `1 file`, `2 files`, `2 entries`.
+pub fn counted(number: usize, noun: &str) -> String {
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {noun}s"),
+    }
 }

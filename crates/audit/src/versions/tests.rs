@@ -33,7 +33,8 @@ fn newest_line_of_consul_ecs_is_the_one_in_mesh() {
 #[test]
 fn every_row_has_a_source() {
     let table = table();
-    let sources = (table.consul.iter().map(|row| &row.sources))
+    let of_consul = table.consul.iter().map(|row| &row.sources);
+    let sources = of_consul
         .chain(table.consul_ecs.iter().map(|row| &row.sources))
         .chain(table.dataplane.iter().map(|row| &row.sources))
         .chain(table.defects.iter().map(|row| &row.sources));

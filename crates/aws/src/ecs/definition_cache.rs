@@ -63,26 +63,25 @@ fn kept_for(definition: &TaskDefinition) -> Duration {
 #[cfg(test)]
 mod tests {
     use mesh::{
-        consul_ecs::{Programs, names::CLIENT},
+        consul_ecs::{Configuration, names::CLIENT},
         definition::ContainerDefinition,
-        tags::Tags,
         time::later,
     };
+    use mesh_examples::definition_arn;
 
     use super::*;
 
-    fn definition(revision: usize, config_bytes: usize, tags: &[(&str, &str)]) -> Arc<TaskDefinition> {
+    /// A definition; its configuration has a name of so many bytes.
+    fn definition(revision: usize, name_bytes: usize, tags: &[(&str, &str)]) -> Arc<TaskDefinition> {
         Arc::new(TaskDefinition {
-            arn: format!("arn:aws:ecs:us-east-1:123456789012:task-definition/web:{revision}").parse().unwrap(),
-            tags: tags.iter().copied().collect::<Tags>(),
-            config: (config_bytes > 0).then(|| "x".repeat(config_bytes).into()),
-            containers: Vec::new(),
-            secrets: Arc::default(),
-            programs: Programs::default(),
-            task_role: None,
-            is_in_app_mesh: false,
-            registered_at: None,
+            tags: tags.iter().copied().collect(),
+            config: (name_bytes > 0).then(|| configuration(name_bytes)),
+            ..mesh_examples::definition(definition_arn(&format!("web:{revision}")))
         })
+    }
+
+    fn configuration(name_bytes: usize) -> Configuration {
+        format!(r#"{{"service":{{"name":"{}"}}}}"#, "x".repeat(name_bytes)).as_str().into()
     }
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -94,8 +93,8 @@ mod tests {
             cache.put(&definition(revision, 64 * 1024, &[]), NOW);
             assert!(cache.bytes <= MAX_BYTES);
         }
-        let kept: usize =
-            cache.entries.iter().map(|(_, entry)| entry.definition.config.as_ref().unwrap().text().len()).sum();
+        let name = |entry: &Entry| entry.definition.config.as_ref()?.named().ok()?.name().map(str::len);
+        let kept: usize = cache.entries.iter().map(|(_, entry)| name(entry).unwrap()).sum();
         assert!((MAX_BYTES * 9 / 10..=MAX_BYTES).contains(&kept), "{kept} bytes");
         let newest = definition(2_000, 0, &[]).arn.clone();
         assert!(cache.get(&newest, NOW).is_some() && cache.get(&definition(1, 0, &[]).arn, NOW).is_none());

@@ -142,10 +142,10 @@ fn sets_token(container: &EcsContainer) -> bool {
 }
 
 fn read_registrar(container: &EcsContainer, registrar: Registrar) -> RegistrarContainer {
-    let value = |name: &str| variable(container, name).map(str::to_owned);
     let is_secret = |secret: &Secret| [CONFIG_VARIABLE, REGION_VARIABLE].contains(&secret.name());
-    let mut read = RegistrarContainer::new(container.name().unwrap_or_default(), registrar, value(CONFIG_VARIABLE));
-    read.region = value(REGION_VARIABLE);
+    let mut read =
+        RegistrarContainer::new(container.name().unwrap_or_default(), registrar, variable(container, CONFIG_VARIABLE));
+    read.region = variable(container, REGION_VARIABLE).map(str::to_owned);
     read.reads_more = !container.environment_files().is_empty() || container.secrets().iter().any(is_secret);
     read
 }

@@ -83,6 +83,11 @@ pub enum EcsError {
     /// The call failed, after retries.
     #[error("{subject}: ECS call failed: {reason}")]
     Failed { subject: String, reason: String },
+    /// ECS refused the call.
+    #[error(
+        "{subject}: ECS refused the call: {reason}. Allow it for the role (its policies, its boundary and the organisation's)"
+    )]
+    Refused { subject: String, reason: String },
     /// ECS lists a running task, but does not describe it: its answers are inconsistent.
     #[error("task {0}: ECS lists it as running but does not describe it")]
     NotDescribed(TaskArn),
@@ -99,8 +104,12 @@ pub enum EcsError {
 }
 
 impl EcsError {
-    fn failed(subject: impl Into<String>, error: &(impl Error + 'static)) -> Self {
-        Self::Failed { subject: subject.into(), reason: describe(error) }
+    fn failed(subject: impl Into<String>, error: &(impl Error + ProvideErrorMetadata + 'static)) -> Self {
+        let (subject, reason) = (subject.into(), describe(error));
+        match error.code() {
+            Some("AccessDeniedException") => Self::Refused { subject, reason },
+            _ => Self::Failed { subject, reason },
+        }
     }
 
     /// A failed call on a cluster: ECS may not know it.

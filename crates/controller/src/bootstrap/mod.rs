@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
     scope::BootstrapExtent,
-    settings::TokenMode,
+    settings::{Mode, TokenMode},
     tenancy::{Tenancy, TenancyName},
     time::elapsed,
 };
@@ -65,10 +65,11 @@ pub(crate) struct Bootstrap {
 }
 
 impl Bootstrap {
-    pub(crate) fn new(context: &Arc<Context>, writes: &Writes) -> Self {
+    /// A bootstrap with the writes of a mode.
+    pub(crate) fn new(context: &Arc<Context>, mode: Mode, writes: &Writes) -> Self {
         Self {
             context: Arc::clone(context),
-            upserter: Upserter { context: Arc::clone(context), writes: writes.clone() },
+            upserter: Upserter { context: Arc::clone(context), mode, writes: writes.clone() },
             last_run: Mutex::default(),
             namespaces: TimestampCache::default(),
             nodes: TimestampCache::default(),

@@ -36,6 +36,7 @@ enum Change {
 /// Creates and extends objects in Consul.
 pub(super) struct Upserter {
     pub(super) context: Arc<Context>,
+    pub(super) mode: Mode,
     pub(super) writes: Writes,
 }
 
@@ -57,7 +58,7 @@ impl Upserter {
                 }
                 match self.upsert(object, objects, deadline, report).await {
                     Ok(change) => {
-                        if change != Change::Unchanged && self.context.scope.mode.acts() {
+                        if change != Change::Unchanged && self.mode.acts() {
                             written_objects.push(object);
                         }
                         if !changes.iter().any(|(known, _)| *known == object) {
@@ -82,7 +83,7 @@ impl Upserter {
         for object in pending {
             report.fail(object.to_string(), BootstrapError::Overwritten { object: object.to_string() });
         }
-        record(&changes, self.context.scope.mode, report);
+        record(&changes, self.mode, report);
     }
 
     /// Reads, merges and writes one object.

@@ -67,7 +67,7 @@ impl TaskEvents {
         let arns: BTreeSet<TaskArn> = tasks.iter().map(|task| task.arn.clone()).collect();
         let (observed, unread) = self.context.observer.observe(tasks, deadline.half_way()).await;
         let mut failures = Failures::of_unread(unread);
-        let planned = plan(&observed, self.context.scope.plan_settings(self.context.now()));
+        let planned = plan(&observed, self.context.plan_settings());
         if planned.is_empty() {
             return failures;
         }

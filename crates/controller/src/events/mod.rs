@@ -123,7 +123,7 @@ impl TaskEvents {
 
     async fn handle_part<'d>(&self, deliveries: &'d [Delivery], deadline: Deadline) -> Vec<Failed<'d>> {
         let mut sorted = Sorted::sort(deliveries, &self.context.scope);
-        let (task_failures, host_failures, check_failures, pre_provision_failures, look_failures) = futures::join!(
+        let (task_failures, host_failures, check_failures, pre_provision_failures, second_look_failures) = futures::join!(
             // On the heap: together they are too large to be moved.
             Box::pin(self.handle_tasks(&sorted.changes, deadline)),
             Box::pin(self.drain_gone_hosts(&sorted.hosts, deadline)),
@@ -135,7 +135,7 @@ impl TaskEvents {
         let mut failures = std::mem::take(&mut sorted.unreadable);
         failures.extend(by_message(task_failures, |task| sorted.messages.get(task)));
         failures.extend(by_message(check_failures, |holder| Some(&sorted.idle_checks.get(holder)?.messages)));
-        failures.extend(host_failures.into_iter().chain(pre_provision_failures).chain(look_failures));
+        failures.extend(host_failures.into_iter().chain(pre_provision_failures).chain(second_look_failures));
         self.failed(deliveries, &sorted, failures)
     }
 
@@ -186,12 +186,12 @@ impl TaskEvents {
         concurrently(work).await.into_iter().flatten().collect()
     }
 
-    /// Looks again at tasks that ECS did not know: one look after the other, because each surveys clusters.
-    async fn second_looks(&self, looks: &BTreeMap<SecondLook, Vec<usize>>, deadline: Deadline) -> Failures<usize> {
+    /// Takes the second looks at tasks that ECS did not know: one after the other, because each surveys clusters.
+    async fn second_looks(&self, requests: &BTreeMap<SecondLook, Vec<usize>>, deadline: Deadline) -> Failures<usize> {
         let mut failures = Failures::new();
-        for (look, messages) in looks {
+        for (request, messages) in requests {
             // On the heap: every batch would carry the space of a sweep.
-            if let Err(error) = Box::pin(self.sweep.second_look(look, deadline)).await {
+            if let Err(error) = Box::pin(self.sweep.second_look(request, deadline)).await {
                 failures.extend(for_each(messages, &error));
             }
         }
@@ -239,11 +239,7 @@ impl TaskEvents {
             observed.provisioned = self.tokens.cached_holders(&observed.tasks);
             let outcomes = self
                 .applier
-                .apply(
-                    plan(&observed, self.context.scope.plan_settings(self.context.now())),
-                    PlanSource::Events(changes),
-                    deadline,
-                )
+                .apply(plan(&observed, self.context.plan_settings()), PlanSource::Events(changes), deadline)
                 .await;
             let (conflicts, failed): (Failures, Failures) =
                 Failures::of_actions(outcomes).into_iter().partition(|(_, error)| error.is_conflict());

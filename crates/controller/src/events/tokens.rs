@@ -64,7 +64,7 @@ impl TaskEvents {
     }
 
     async fn check(&self, holder: &TokenHolder, hops: u32, listing: &TaskListing) -> Result<(), ControllerError> {
-        match judge(holder, listing, self.context.scope.plan_settings(self.context.now())) {
+        match judge(holder, listing, self.context.plan_settings()) {
             Idleness::Living(task) => {
                 kept(Some(holder), Some(&task), "a task uses the token").info();
                 let scope = &self.context.scope;

@@ -14,7 +14,7 @@ use mesh::{
     broken::LoginTokens,
     tenancy::Tenancy,
 };
-use observe::{CallError, Deadline, Problem, Survey, concurrently, roles_of};
+use observe::{CallError, Deadline, Problem, Reach, Survey, concurrently, roles_of};
 use report::Blocked;
 
 use super::{
@@ -64,11 +64,11 @@ impl Candidate {
     fn refuse(mut self, token: TokenGap, role: RoleGap, report: &mut RepairReport) -> Option<Found> {
         let why = Unproven { service: self.found.service(), token, role };
         report.leave(&self.found.running, &why);
-        let repair = self.found.repair().and_then(|planned| describe(&planned));
+        let repair = self.found.repair().and_then(|planned| describe(&planned).action);
         let refused = repair.map(|action| Blocked { action, reason: why.to_string() });
         report.of(&self.found.running.cluster).blocked.extend(refused);
         self.found.difference.instances.clear();
-        Some(self.found).filter(|found| !found.difference.is_empty() || !found.wrong.is_empty())
+        Some(self.found).filter(|found| !found.difference.is_empty() || !found.contradicting.is_empty())
     }
 }
 
@@ -208,7 +208,7 @@ impl Repairs {
         readable(concurrently(reads).await, report).filter_map(|(name, method)| Some((name, method?))).collect()
     }
 
-    /// The roles in IAM. The first failure ends all reads: where IAM cannot be reached, each call would take 20 seconds.
+    /// The roles in IAM. A failure that reaches everything ends all reads: where IAM cannot be reached, each call would take 20 seconds.
     async fn iam_roles(&self, wanted: BTreeSet<RoleArn>, deadline: Deadline, report: &mut RepairReport) -> Roles {
         let reads = wanted.into_iter().map(|arn| async move {
             let read = deadline.run(self.context.observer.iam.role(&arn)).await;
@@ -217,8 +217,11 @@ impl Repairs {
         let mut reads = stream::iter(reads).buffer_unordered(CONCURRENT_ROLES);
         let mut roles = Roles::new();
         while let Some((arn, read)) = reads.next().await {
-            let Some(role) = Problem::record(read, None, &mut report.problems) else { break };
-            roles.insert(arn, role);
+            let goes_on = read.as_ref().err().is_none_or(|error| error.reach() == Reach::Thing);
+            roles.extend(Problem::record(read, None, &mut report.problems).map(|role| (arn, role)));
+            if !goes_on {
+                break;
+            }
         }
         roles
     }

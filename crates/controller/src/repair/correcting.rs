@@ -1,5 +1,5 @@
-//! Corrects checks that contradicted ECS in two looks, as long apart as `health-lag`. In between, health-sync would have written
-//! them; if it did not, it never will. Where health-sync has stopped, one look is enough.
+//! Corrects checks that contradicted ECS in two reads, as long apart as `health-lag`. In between, health-sync would have written
+//! them; if it did not, it never will. Where health-sync has stopped, one read is enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use mesh::{
     tenancy::Tenancy,
 };
 use observe::{Deadline, OutOfTime, Problem, Survey, concurrently};
-use report::{Blocked, Healing, Waiting};
+use report::{Blocked, Waiting};
 use tokio::time::{Instant, sleep_until};
 
 use super::{
@@ -23,15 +23,15 @@ use super::{
 };
 use crate::{
     action::describe,
-    announcement::{HealingKind, containers_of},
+    announcement::{HealingKind, healing},
     outcome::{PlanSource, tasks_done},
 };
 
-/// The checks at the first look: those that may be corrected, each with its `ModifyIndex`.
+/// The checks that may be corrected, each with the `ModifyIndex` of its first read.
 #[derive(Default)]
-struct FirstLook(BTreeMap<(String, String, Tenancy), u64>);
+struct FirstRead(BTreeMap<(String, String, Tenancy), u64>);
 
-impl FirstLook {
+impl FirstRead {
     fn insert(&mut self, check: &HealthCheck, modify_index: u64) {
         self.0.insert((check.node.clone(), check.id.clone(), check.tenancy.clone()), modify_index);
     }
@@ -43,34 +43,40 @@ impl FirstLook {
 }
 
 impl Repairs {
-    /// Corrects the checks of tasks whose health-sync has stopped. Then looks again at the other tasks with a status that
-    /// contradicts ECS, and at the repaired ones: their health-sync remembers a health that it wrote before the repair. The
-    /// first look at the repaired ones is here, after writes that may take a while.
-    pub(crate) async fn recheck(&self, look: Recheck, survey: &Survey, deadline: Deadline, report: &mut RepairReport) {
+    /// Corrects the checks of tasks whose health-sync has stopped. Then reads the other tasks with a status that contradicts
+    /// ECS once more, and the repaired ones: their health-sync remembers a health that it wrote before the repair. The
+    /// first read of the repaired ones is here, after writes that may take a while.
+    pub(crate) async fn recheck(
+        &self,
+        recheck: Recheck,
+        survey: &Survey,
+        deadline: Deadline,
+        report: &mut RepairReport,
+    ) {
         let source = PlanSource::Survey(&survey.observed.secrets);
-        let Recheck { found, repaired, looked_at, corrections } = look;
-        let (Some(mut looked_at), Some(mut corrections)) = (looked_at, corrections) else { return };
+        let Recheck { found, repaired, first_read_at, corrections } = recheck;
+        let (Some(mut first_read_at), Some(mut corrections)) = (first_read_at, corrections) else { return };
         let scope = &self.context.scope;
         let (repaired, others): (Vec<&Found>, Vec<&Found>) =
             found.iter().partition(|found| repaired.contains(&found.running.task.arn));
-        let others = others.into_iter().filter(|found| !found.wrong.is_empty());
+        let others = others.into_iter().filter(|found| !found.contradicting.is_empty());
         let (without_reporter, mut tasks): (Vec<&Found>, Vec<&Found>) =
             others.partition(|Found { running, .. }| scope.losses(&running.task, &running.definition).health_sync);
         if !without_reporter.is_empty() {
             let read = self.checks_of(&without_reporter, deadline, report).await;
             let catalog = Catalog::new(&[], &[], &read);
             let running = without_reporter.into_iter().map(|found| found.running.clone());
-            let wrong = running.filter_map(|running| Contradiction::of(running, &catalog, |_| true));
+            let contradictions = running.filter_map(|running| Contradiction::of(running, &catalog, |_| true));
             let known = (&read[..], &survey.observed.checks[..]);
-            self.correct(wrong.collect(), known, &mut corrections, source, deadline, report).await;
+            self.correct(contradictions.collect(), known, &mut corrections, source, deadline, report).await;
         }
-        let mut first = FirstLook::default();
-        for check in tasks.iter().flat_map(|found| &found.wrong) {
+        let mut first = FirstRead::default();
+        for check in tasks.iter().flat_map(|found| &found.contradicting) {
             first.insert(check, check.modify_index);
         }
         if !repaired.is_empty() {
             let checks = self.checks_of(&repaired, deadline, report).await;
-            looked_at = Instant::now();
+            first_read_at = Instant::now();
             let catalog = Catalog::new(&[], &[], &checks);
             for check in repaired.iter().flat_map(|found| found.checks()) {
                 if let Some(seen) = catalog.check(check) {
@@ -82,7 +88,7 @@ impl Repairs {
         if tasks.is_empty() {
             return;
         }
-        let due = looked_at + scope.bounds.health_lag;
+        let due = first_read_at + scope.bounds.health_lag;
         if due >= Instant::now() + deadline.left() {
             report.problems.push(Problem::new(None, OutOfTime));
             return;
@@ -91,13 +97,13 @@ impl Repairs {
         let running: Vec<MemberTask> = tasks.iter().map(|found| found.running.clone()).collect();
         let now = self.describe(&running, deadline, report).await;
         let active = running.into_iter().filter_map(|running| still_running(running, &now));
-        // Read last: a write of the health-sync is then overlooked only if it comes between this read and our write.
+        // Read last: a write of the health-sync is then missed only if it comes between this read and our write.
         let read = self.checks_of(&tasks, deadline, report).await;
         let catalog = Catalog::new(&[], &[], &read);
         let is_unchanged = |check: &HealthCheck| first.is_unchanged(check);
-        let wrong = active.filter_map(|running| Contradiction::of(running, &catalog, is_unchanged));
+        let contradictions = active.filter_map(|running| Contradiction::of(running, &catalog, is_unchanged));
         let known = (&read[..], &survey.observed.checks[..]);
-        self.correct(wrong.collect(), known, &mut corrections, source, deadline, report).await;
+        self.correct(contradictions.collect(), known, &mut corrections, source, deadline, report).await;
     }
 
     /// The checks on the nodes of these tasks.
@@ -118,7 +124,7 @@ impl Repairs {
     /// nodes, from the survey.
     async fn correct(
         &self,
-        mut wrong: Vec<Contradiction>,
+        mut contradictions: Vec<Contradiction>,
         (read, surveyed): (&[HealthCheck], &[HealthCheck]),
         corrections: &mut Corrections,
         source: PlanSource<'_>,
@@ -127,13 +133,15 @@ impl Repairs {
     ) {
         let nodes: BTreeSet<&str> = read.iter().map(|check| check.node.as_str()).collect();
         let now = surveyed.iter().filter(|check| !nodes.contains(check.node.as_str())).chain(read);
-        let tasks = wrong.iter_mut().map(|wrong| (&wrong.running, &mut wrong.checks)).collect();
+        let tasks = contradictions.iter_mut().map(|it| (&it.running, &mut it.checks)).collect();
         report.hold_back(tasks, now, corrections);
-        let planned = wrong.iter().filter_map(|wrong| correction(&wrong.running, &wrong.checks)).collect();
+        let planned = contradictions.iter().filter_map(|it| correction(&it.running, &it.checks)).collect();
         let outcomes = self.applier.apply(planned, source, deadline).await;
         let done = tasks_done(&outcomes);
-        for wrong in wrong.iter().filter(|wrong| done.contains(&wrong.running.task.arn)) {
-            self.context.announcer.healed(HealingKind::Correction, healing(wrong));
+        for corrected in contradictions.iter().filter(|it| done.contains(&it.running.task.arn)) {
+            let reason = "checks contradict ECS, and no program in the task writes them";
+            let healing = healing(&corrected.running, &corrected.service, reason, corrected.in_consul.clone());
+            self.context.announcer.healed(HealingKind::Correction, healing);
         }
         report.outcomes.extend(outcomes);
     }
@@ -160,7 +168,7 @@ impl Contradiction {
     ) -> Option<Self> {
         let expected = running.expected().ok()?;
         let service = expected.first()?.name.clone();
-        let mut checks = running.statuses(&expected, catalog).wrong;
+        let mut checks = running.statuses(&expected, catalog).contradicting;
         checks.retain(may_correct);
         let seen = checks.iter().filter_map(|check| catalog.check(check));
         let in_consul: Vec<String> = seen.map(|now| format!("{} {}", now.id, now.status.as_str())).collect();
@@ -177,13 +185,13 @@ impl RepairReport {
         mut corrections: Corrections,
         scope: &Scope,
     ) {
-        let tasks = found.iter_mut().map(|found| (&found.running, &mut found.wrong)).collect();
+        let tasks = found.iter_mut().map(|found| (&found.running, &mut found.contradicting)).collect();
         self.hold_back(tasks, now.iter(), &mut corrections);
         for found in &found {
-            let (running, correction) = (&found.running, correction(&found.running, &found.wrong));
-            let correction = correction.and_then(|planned| describe(&planned));
+            let (running, correction) = (&found.running, correction(&found.running, &found.contradicting));
+            let correction = correction.and_then(|planned| describe(&planned).action);
             let report = self.of(&running.cluster);
-            report.planned.extend(found.repair().and_then(|planned| describe(&planned)));
+            report.planned.extend(found.repair().and_then(|planned| describe(&planned).action));
             if scope.losses(&running.task, &running.definition).health_sync {
                 report.planned.extend(correction);
             } else {
@@ -210,7 +218,7 @@ impl RepairReport {
             match held.first().and_then(why_held) {
                 Some(why @ HeldBack::TooMany { .. }) => {
                     self.alarms.insert((running.cluster.clone(), why.to_string()));
-                    let held = correction(running, &held).and_then(|planned| describe(&planned));
+                    let held = correction(running, &held).and_then(|planned| describe(&planned).action);
                     let held = held.map(|action| Blocked { action, reason: why.to_string() });
                     self.of(&running.cluster).blocked.extend(held);
                 }
@@ -219,16 +227,5 @@ impl RepairReport {
             }
             *checks = others;
         }
-    }
-}
-
-fn healing(wrong: &Contradiction) -> Healing {
-    Healing {
-        cluster_arn: wrong.running.cluster.to_string(),
-        task_id: wrong.running.task.arn.id().to_string(),
-        service: wrong.service.clone(),
-        reason: "checks contradict ECS, and no program in the task writes them".to_owned(),
-        in_ecs: containers_of(&wrong.running.task.containers),
-        in_consul: wrong.in_consul.clone(),
     }
 }

@@ -15,10 +15,10 @@ use mesh::{
     scope::Scope,
 };
 use observe::{Problem, Survey};
-use report::{ClusterReport, Healing, Skipped};
+use report::{ClusterReport, Skipped};
 
 use crate::{
-    announcement::{Announcer, HealingKind, containers_of},
+    announcement::{Announcer, HealingKind, healing},
     outcome::Outcome,
 };
 
@@ -29,7 +29,7 @@ pub(crate) struct Found {
     pub(crate) expected: Vec<Registration>,
     pub(crate) difference: Difference,
     /// Its checks with another status than in ECS, as they should be.
-    pub(crate) wrong: Vec<HealthCheck>,
+    pub(crate) contradicting: Vec<HealthCheck>,
     /// Describes a check that passes in Consul although ECS does not confirm it.
     pub(super) unconfirmed: Option<String>,
 }
@@ -84,9 +84,9 @@ pub(super) fn compare(
                     report.leave(&running, &NotRepaired::NodeUnread);
                     continue;
                 };
-                let Statuses { wrong, unconfirmed } = running.statuses(&expected, catalog);
-                if !difference.is_empty() || !wrong.is_empty() {
-                    found.push(Found { running, expected, difference, wrong, unconfirmed });
+                let Statuses { contradicting, unconfirmed } = running.statuses(&expected, catalog);
+                if !difference.is_empty() || !contradicting.is_empty() {
+                    found.push(Found { running, expected, difference, contradicting, unconfirmed });
                 } else if let Some(why) = unconfirmed {
                     report.leave(&running, &why);
                 }
@@ -140,24 +140,15 @@ pub(crate) fn report_broken(survey: &Survey, announcer: Option<&Announcer>, repo
         let Some(broken) = running.broken(tokens, survey.began) else { continue };
         let why = format!("{broken}; {}", running.replacement());
         if let Some(announcer) = announcer {
-            announcer.healed(HealingKind::Broken, healing(running, broken, &why, &survey.observed));
+            let in_consul = match broken {
+                Broken::ProxyStopped => instances_of(running, &survey.observed),
+                Broken::NoTokens => "no login token".to_owned(),
+                Broken::OneToken => "one login token".to_owned(),
+            };
+            let service = running.identity.service.name.as_str();
+            announcer.healed(HealingKind::Broken, healing(running, service, &why, in_consul));
         }
         report.leave(running, &why);
-    }
-}
-
-fn healing(running: &MemberTask, broken: Broken, why: &str, observed: &Observed) -> Healing {
-    Healing {
-        cluster_arn: running.cluster.to_string(),
-        task_id: running.task.arn.id().to_string(),
-        service: running.identity.service.name.to_string(),
-        reason: why.to_owned(),
-        in_ecs: containers_of(&running.task.containers),
-        in_consul: match broken {
-            Broken::ProxyStopped => instances_of(running, observed),
-            Broken::NoTokens => "no login token".to_owned(),
-            Broken::OneToken => "one login token".to_owned(),
-        },
     }
 }
 

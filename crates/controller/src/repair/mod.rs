@@ -1,4 +1,4 @@
-//! Repairs what Consul has lost of running tasks, or has wrong. Only tasks whose node was read are compared,
+//! Repairs what Consul has lost of running tasks, and checks that contradict ECS. Only tasks whose node was read are compared,
 //! nothing is written for a task that ECS does not describe as running after that read, and nothing is registered that
 //! this Consul has not admitted (`admitting`).
 //!
@@ -32,20 +32,20 @@ use tokio::time::Instant;
 use self::found::{Found, compare};
 pub(crate) use self::found::{RepairReport, report_broken};
 use crate::{
-    announcement::{HealingKind, containers_of},
+    announcement::{HealingKind, healing},
     apply::Applier,
     context::Context,
     outcome::{PlanSource, tasks_done},
 };
 
-/// What the second look of a sweep is to look at.
+/// What a sweep compares with ECS once more, `health-lag` later.
 #[derive(Default)]
 pub(crate) struct Recheck {
     found: Vec<Found>,
     /// The tasks for which something was registered.
     repaired: BTreeSet<TaskArn>,
-    /// When ECS was asked for the first look.
-    looked_at: Option<Instant>,
+    /// When ECS was asked before the first comparison.
+    first_read_at: Option<Instant>,
     corrections: Option<Corrections>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Repairs {
 
 impl Repairs {
     /// Compares the running tasks of a survey with the catalog, and registers what is missing as the settings and the order
-    /// say. Returns what [`Self::recheck`] is to look at.
+    /// say. Returns what [`Self::recheck`] compares once more.
     pub(crate) async fn register(
         &self,
         survey: &Survey,
@@ -78,7 +78,7 @@ impl Repairs {
         // Tasks that were told to stop since they were listed are left alone.
         let running = self.still_running(first, deadline, &mut report).await;
         let running = self.with_current_definitions(running, deadline, &mut report).await;
-        let looked_at = Instant::now();
+        let first_read_at = Instant::now();
         let found = compare(running, &catalog, scope, survey.began, &mut report);
         for found in &found {
             if let Some(why) = &found.unconfirmed {
@@ -95,10 +95,10 @@ impl Repairs {
         let source = PlanSource::Survey(&survey.observed.secrets);
         let mut repaired = self.register_missing(&found, source, deadline, &mut report).await;
         if !scope.mode.acts() {
-            // Nothing was registered, so that there is nothing more to look at.
+            // Nothing was registered, so that nothing else has to be compared.
             repaired.clear();
         }
-        (report, Recheck { found, repaired, looked_at: Some(looked_at), corrections: Some(corrections) })
+        (report, Recheck { found, repaired, first_read_at: Some(first_read_at), corrections: Some(corrections) })
     }
 
     /// These tasks as ECS describes them now, except tasks that are no longer meant to run.
@@ -213,7 +213,7 @@ impl Repairs {
             .retain(|outcome| outcome.result.is_err() || !outcome.planned.tasks.iter().any(|it| ended.contains(it)));
         let repaired = tasks_done(&outcomes);
         for found in missing.iter().filter(|found| repaired.contains(&found.running.task.arn)) {
-            self.context.announcer.healed(HealingKind::Repair, healing(found));
+            self.context.announcer.healed(HealingKind::Repair, lost(found));
         }
         report.outcomes.extend(outcomes);
         repaired
@@ -234,13 +234,8 @@ fn still_running(running: MemberTask, now: &Answers) -> Option<MemberTask> {
     Some(running.described(task))
 }
 
-fn healing(found: &Found) -> Healing {
-    Healing {
-        cluster_arn: found.running.cluster.to_string(),
-        task_id: found.running.task.arn.id().to_string(),
-        service: found.service(),
-        reason: "Consul has lost the registration of a running task, and mesh-init registers it only once".to_owned(),
-        in_ecs: format!("RUNNING: {}", containers_of(&found.running.task.containers)),
-        in_consul: found.missing(),
-    }
+fn lost(found: &Found) -> Healing {
+    let reason = "Consul has lost the registration of a running task, and mesh-init registers it only once";
+    let healing = healing(&found.running, &found.service(), reason, found.missing());
+    Healing { in_ecs: format!("RUNNING: {}", healing.in_ecs), ..healing }
 }

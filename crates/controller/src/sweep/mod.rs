@@ -8,7 +8,7 @@
 
 mod summary;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use mesh::{
     arn::{ClusterArn, TaskArn},
@@ -59,41 +59,11 @@ impl Sweep {
     pub(crate) async fn run(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let (mut swept, start) = (Swept::default(), Instant::now());
         for attempt in 1..=MAX_ATTEMPTS {
-            let began = self.context.now();
-            let statuses = self.context.observer.cluster_statuses(&order.named(), deadline).await;
-            let sets_up = !order.dry_run && order.waited.is_none();
-            if sets_up && attempt == 1 {
-                let statuses = order.without_deleted(&statuses);
-                swept.set_up(match order.trigger() {
-                    Trigger::Person => self.bootstrap.run_for(&statuses, deadline).await,
-                    Trigger::Event | Trigger::Sweep => self.bootstrap.run_if_due(&statuses, deadline).await,
-                });
-            }
-            let mut survey = self.context.observer.survey(order, began, &statuses, deadline).await;
-            for (cluster, tasks) in std::mem::take(&mut survey.waiting) {
-                survey.observed.leave_out(&cluster, &tasks);
-            }
-            if sets_up {
-                let mut missing = self.bootstrap.create_namespaces(&required_places(&survey), deadline).await;
-                if self.context.scope.repair == RepairMode::On {
-                    let nodes = self.missing_nodes(&survey, &statuses);
-                    missing.extend(self.bootstrap.create_missing(&nodes, deadline).await);
-                }
-                swept.set_missing(missing);
-            }
+            let (mut survey, nodes) = Box::pin(self.survey(order, attempt == 1, &mut swept, deadline)).await;
             let mut divided = self.plan_sweep(&survey, order);
             divided.allowed = within_quotas(divided.allowed, &mut survey.problems);
             if order.dry_run {
-                let allowed = std::mem::take(&mut divided.allowed);
-                let outcomes = self.applier.dry_run(allowed, &survey.observed.secrets, deadline).await;
-                let mut repairs = self.repair(&survey, order, deadline).await;
-                for (cluster, _) in self.missing_nodes(&survey, &statuses) {
-                    let node = cluster.to_string();
-                    repairs.of(&cluster).planned.push(PlannedAction::CreateNode { node });
-                }
-                swept.plan(outcomes, &waiting_tokens(&survey.observed, self.plan_settings(&survey, order)));
-                swept.repair(repairs);
-                swept.end(survey, divided);
+                Box::pin(self.dry_run(order, (survey, nodes), divided, &mut swept, deadline)).await;
                 break;
             }
             let source = PlanSource::Survey(&survey.observed.secrets);
@@ -112,6 +82,68 @@ impl Sweep {
                 break;
             }
         }
+        let report = self.conclude(swept, order, start.elapsed());
+        log(&report);
+        report
+    }
+
+    /// Surveys the clusters of an order, and creates what their tasks lack in Consul. `is_first`: whether it is the first attempt.
+    /// Returns the nodes that were missing as well.
+    async fn survey(
+        &self,
+        order: &SweepOrder,
+        is_first: bool,
+        swept: &mut Swept,
+        deadline: Deadline,
+    ) -> (Survey, Vec<ClusterPlace>) {
+        let began = self.context.now();
+        let statuses = self.context.observer.cluster_statuses(&order.named(), deadline).await;
+        let sets_up = !order.dry_run && order.waited.is_none();
+        if sets_up && is_first {
+            let statuses = order.without_deleted(&statuses);
+            swept.set_up(match order.trigger() {
+                Trigger::Person => self.bootstrap.run_for(&statuses, deadline).await,
+                Trigger::Event | Trigger::Sweep => self.bootstrap.run_if_due(&statuses, deadline).await,
+            });
+        }
+        let mut survey = self.context.observer.survey(order, began, &statuses, deadline).await;
+        for (cluster, tasks) in std::mem::take(&mut survey.waiting) {
+            survey.observed.leave_out(&cluster, &tasks);
+        }
+        let nodes = self.missing_nodes(&survey, &statuses);
+        if sets_up {
+            let mut missing = self.bootstrap.create_namespaces(&required_places(&survey), deadline).await;
+            if self.context.scope.repair == RepairMode::On {
+                missing.extend(self.bootstrap.create_missing(&nodes, deadline).await);
+            }
+            swept.set_missing(missing);
+        }
+        (survey, nodes)
+    }
+
+    /// Adds what a plan would do now to the results.
+    async fn dry_run(
+        &self,
+        order: &SweepOrder,
+        (survey, nodes): (Survey, Vec<ClusterPlace>),
+        mut divided: Divided,
+        swept: &mut Swept,
+        deadline: Deadline,
+    ) {
+        let allowed = std::mem::take(&mut divided.allowed);
+        let outcomes = self.applier.dry_run(allowed, &survey.observed.secrets, deadline).await;
+        let mut repairs = self.repair(&survey, order, deadline).await;
+        for (cluster, _) in nodes {
+            let node = cluster.to_string();
+            repairs.of(&cluster).planned.push(PlannedAction::CreateNode { node });
+        }
+        swept.plan(outcomes, &waiting_tokens(&survey.observed, self.plan_settings(&survey, order)));
+        swept.repair(repairs);
+        swept.end(survey, divided);
+    }
+
+    /// Counts what the sweep has done in the time that it `took`, and reports it.
+    fn conclude(&self, swept: Swept, order: &SweepOrder, took: Duration) -> SweepReport {
         let mode = self.context.scope.mode;
         count(mode, Counted::Drift, swept.drift());
         let is_second_look = order.waited.is_some();
@@ -121,7 +153,7 @@ impl Sweep {
         let is_full = swept.is_full();
         let report = swept.report(order, &self.context.scope);
         if !order.dry_run && !is_second_look {
-            telemetry::sweep(start.elapsed());
+            telemetry::sweep(took);
             if is_full {
                 Counted::FullSweeps.add(1);
             }
@@ -130,7 +162,6 @@ impl Sweep {
             self.report_guard(&report);
             Counted::Faults.add(report.faults.len());
         }
-        log(&report);
         report
     }
 
@@ -222,28 +253,32 @@ impl Sweep {
         }
         let delay = scope.bounds.described_after();
         info!(action = "ask_for_second_look", outcome = "done", tasks = tasks.len(), delay_seconds = delay.as_secs());
-        let look = SecondLook { clusters: order.clusters.clone(), tasks, force: order.force };
-        deadline.run(self.context.queue.send_later(&[Message::second_look(&look)], delay)).await
+        let request = SecondLook { clusters: order.clusters.clone(), tasks, force: order.force };
+        deadline.run(self.context.queue.send_later(&[Message::second_look(&request)], delay)).await
     }
 
-    /// Looks again at the tasks that an earlier sweep did not find in ECS.
-    pub(crate) async fn second_look(&self, look: &SecondLook, deadline: Deadline) -> Result<(), Arc<ControllerError>> {
+    /// Surveys the clusters of tasks again that an earlier sweep did not find in ECS.
+    pub(crate) async fn second_look(
+        &self,
+        request: &SecondLook,
+        deadline: Deadline,
+    ) -> Result<(), Arc<ControllerError>> {
         let managed = |cluster: &&ClusterArn| self.context.scope.clusters.contains(cluster);
-        let clusters: Vec<ClusterArn> = look.clusters.iter().filter(managed).cloned().collect();
-        if clusters.is_empty() && !look.clusters.is_empty() {
+        let clusters: Vec<ClusterArn> = request.clusters.iter().filter(managed).cloned().collect();
+        if clusters.is_empty() && !request.clusters.is_empty() {
             return Ok(());
         }
         let order = SweepOrder {
             clusters,
             is_scheduled: true,
-            waited: Some(Waited { tasks: look.tasks.clone(), is_forced: look.force }),
+            waited: Some(Waited { tasks: request.tasks.clone(), is_forced: request.force }),
             ..SweepOrder::default()
         };
         let report = self.run(&order, deadline).await;
         // Its work is not done if it could not read the tasks' cluster, or if another writer was faster.
         let is_open = |fault: &report::Problem| match &fault.label {
             ErrorLabel::ConsulConflict => true,
-            ErrorLabel::Ecs => fault.cluster_arn.as_deref().is_some_and(|arn| is_waiting_in(&look.tasks, arn)),
+            ErrorLabel::Ecs => fault.cluster_arn.as_deref().is_some_and(|arn| is_waiting_in(&request.tasks, arn)),
             _ => false,
         };
         let open = report.faults.into_iter().filter(is_open);

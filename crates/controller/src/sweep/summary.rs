@@ -21,7 +21,7 @@ use report::{
 };
 
 use crate::{
-    action::{Described, describe, described},
+    action::{Counter, Described, describe},
     apply::add_to_policy,
     bootstrap::{BootstrapFailure, BootstrapReport, NotCreated},
     outcome::{Effect, Outcome},
@@ -79,7 +79,7 @@ impl Swept {
         let (due, others): (Vec<_>, Vec<_>) =
             outcomes.into_iter().partition(|outcome| matches!(outcome.result, Ok(Effect::Done)));
         let due = due.iter().map(|outcome| &outcome.planned);
-        self.planned = due.filter_map(|it| Some((it.cluster.clone(), describe(it)?))).collect();
+        self.planned = due.filter_map(|it| Some((it.cluster.clone(), describe(it).action?))).collect();
         self.waiting = waiting.iter().map(|it| (it.cluster.clone(), waiting_token(it))).collect();
         self.add(others);
     }
@@ -92,7 +92,7 @@ impl Swept {
     /// How many objects the sweep had to change because events had missed them.
     pub(super) fn drift(&self) -> usize {
         let done = self.outcomes.iter().filter(|outcome| matches!(outcome.result, Ok(Effect::Done)));
-        done.map(|outcome| described(&outcome.planned).drift).sum()
+        done.map(|outcome| describe(&outcome.planned).drift).sum()
     }
 
     /// Whether the sweep has read every cluster of the deployment.
@@ -171,7 +171,7 @@ impl Reports {
         }
         let held_back = held_back.iter().map(|planned| (planned, HELD_BACK.to_owned()));
         for (planned, reason) in held_back.chain(drains.iter().map(|(planned, why)| (planned, why.to_string()))) {
-            self.of(&planned.cluster).blocked.extend(describe(planned).map(|action| Blocked { action, reason }));
+            self.of(&planned.cluster).blocked.extend(describe(planned).action.map(|action| Blocked { action, reason }));
         }
         for (cluster, alarm) in alarms {
             self.add_alarm(cluster, &alarm.to_string());
@@ -269,17 +269,16 @@ fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
 }
 
 fn count(outcome: &Outcome, report: &mut ClusterReport) {
-    let Described { action, counter, .. } = described(&outcome.planned);
+    let Described { action, counter, .. } = describe(&outcome.planned);
     match &outcome.result {
         Ok(Effect::Refused) => {
             report.blocked.extend(action.map(|action| Blocked { action, reason: add_to_policy() }));
         }
         Ok(Effect::Unchanged) => {}
         Ok(Effect::Done) => counter.into_iter().for_each(|it| it.done(report)),
-        Err(_) => match counter {
-            Some(counter) => counter.failed(report),
-            None => report.left += 1,
-        },
+        // A repair that failed is reported with its task.
+        Err(_) if matches!(counter, Some(Counter::Repaired | Counter::Corrected(_))) => {}
+        Err(_) => report.left += 1,
     }
 }
 
@@ -300,7 +299,7 @@ fn awaiting(planned: &Planned, wait: Wait) -> Option<Waiting> {
         Wait::Age => "ECS may not describe the young task yet",
         Wait::SecondLook => "a second look at the task in ECS",
     };
-    Some(Waiting { action: describe(planned)?, until: None, waits_for: Some(waits_for.to_owned()) })
+    Some(Waiting { action: describe(planned).action?, until: None, waits_for: Some(waits_for.to_owned()) })
 }
 
 #[cfg(test)]

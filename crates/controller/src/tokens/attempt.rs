@@ -252,7 +252,7 @@ impl Reconciliation<'_> {
         let is_same = token.hides_its_secret() || secret.state.pair().is_some_and(|pair| pair.is_same_as(&token.pair));
         HeldToken {
             is_marked: self.is_marked(token),
-            is_awaited: is_awaited(unused_since, self.tokens.plan_settings()),
+            is_awaited: is_awaited(unused_since, self.tokens.context.plan_settings()),
             differs: (!is_same).then(|| token.pair.clone()),
         }
     }

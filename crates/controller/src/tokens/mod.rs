@@ -14,7 +14,6 @@ use mesh::{
     holder::TokenHolder,
     names::InvalidField,
     secret::{Retirement, StoredSecret},
-    settings::PlanSettings,
     task::{MeshTask, TaskChange, TaskPhase},
     tenancy::Tenancy,
     token::ListedToken,
@@ -152,10 +151,6 @@ impl Tokens {
             NeededBy::Registered(cluster) => Ok(Some((*cluster).clone())),
             NeededBy::Events(changes) => Ok(self.context.observer.cluster_of_active_task(changes).await?),
         }
-    }
-
-    fn plan_settings(&self) -> PlanSettings<'_> {
-        self.context.scope.plan_settings(self.context.now())
     }
 }
 

@@ -2,8 +2,8 @@
 //! meanwhile, how long that took, and what is still to do.
 //!
 //! ```text
-//!  History ─▶ Planned, Sweeps ─┐
-//!  Inspection, tokens ─▶ EndState ┴▶ CompareReport
+//!  History ────────────▶ Planned, Sweeps ─┐
+//!  Inspection, tokens ─▶ EndState ────────┴▶ CompareReport
 //! ```
 
 #[cfg(test)]
@@ -11,6 +11,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use audit::report::counted;
 use jiff::Timestamp;
 use mesh::{
     catalog::instance_in_maintenance, mark::HolderMark, member::MemberTask, names::ServiceName, task::TaskPhase,
@@ -218,8 +219,7 @@ fn conclusion(report: &CompareReport) -> String {
     }
     let sum = |number: fn(&KindReport) -> usize| report.kinds.iter().map(number).sum::<usize>();
     let (planned, left, unknown) = (sum(|kind| kind.planned), sum(|kind| kind.still_to_do), sum(|kind| kind.unknown));
-    let changes = if planned == 1 { "change" } else { "changes" };
-    let begin = format!("This controller would have made {planned} {changes} since {since}");
+    let begin = format!("This controller would have made {} since {since}", counted(planned, "change"));
     let not_compared = if unknown == 0 { String::new() } else { format!(" ({unknown} could not be compared)") };
     match (planned, left) {
         (0, _) => format!("This controller would have made no changes since {since} (sweeps: {})", report.sweeps),

@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 use mesh::{
+    consul_ecs::instance_id,
     settings::Mode,
     tenancy::Tenancy,
     token::{AccessorId, Grants, ListedToken},
@@ -85,7 +86,7 @@ fn sweep_of_another_cluster_bounds_nothing() {
 
 #[test]
 fn what_is_still_there_is_listed() {
-    let instance = format!("web-{}", id(1));
+    let instance = instance_id("web", &id(1));
     let report = compared(vec![deregistration(20, &instance), deregistration(3, &instance)], None);
     assert_eq!(numbers(&report), [(WorkKind::InstancesDeregistered, [1, 0, 1, 0])]);
     let left = StillToDo {
@@ -147,7 +148,7 @@ fn tasks_and_instances_are_compared_with_what_runs() {
     let lines = vec![
         of_task("repair"),
         of_task("correct_health"),
-        drain(&format!("web-{}", id(1))),
+        drain(&instance_id("web", &id(1))),
         drain("web-gone"),
         line(9, "observe", json!({ "call": "PUT /v1/txn" })),
     ];

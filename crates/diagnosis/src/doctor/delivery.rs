@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use audit::report::counted;
 use mesh::{
     arn::TaskId,
     names::InvalidField,
@@ -91,9 +92,8 @@ const SHOWN: usize = 3;
 fn about(letters: &Letters) -> String {
     let some = letters.some.iter().take(SHOWN);
     let about: BTreeSet<String> = some.map(|message| summarize_message(&message.body)).collect();
-    let noun = if letters.count == 1 { "message" } else { "messages" };
     let more = if letters.count > about.len() { "; …" } else { "" };
-    format!("about {} {noun}: {}{more}", letters.count, about.into_iter().collect::<Vec<_>>().join("; "))
+    format!("about {}: {}{more}", counted(letters.count, "message"), about.into_iter().collect::<Vec<_>>().join("; "))
 }
 
 /// Whether messages have failed.

@@ -38,7 +38,7 @@ pub(super) struct Subject<'a> {
 impl Subject<'_> {
     /// The physical ID of a resource; its name in the template if the stack does not have it.
     pub(super) fn id<'a>(&'a self, name: &'a str) -> &'a str {
-        observe::id(self.resources, name)
+        observe::physical_id(self.resources, name)
     }
 
     /// The rules of the documented policy, as one word of a shell.
@@ -277,17 +277,17 @@ fn sweep(answer: &CheckReport, subject: &Subject<'_>) -> Check {
         let seen = format!("a dry run could not read everything: {}", others.join("; "));
         return Check::failed(SWEEP, seen).with_commands([subject.log("ReconcileLogGroup")]);
     }
-    let look = subject.commands.ecs_mesh("sweep --dry-run");
+    let dry_run = subject.commands.ecs_mesh("sweep --dry-run");
     if !answer.held_back.is_empty() {
         let force = subject.commands.ecs_mesh("sweep --force");
         let seen = format!("held back: {}", answer.held_back.join("; "));
-        return Check::warning(SWEEP, seen).with_commands([look, force]);
+        return Check::warning(SWEEP, seen).with_commands([dry_run, force]);
     }
     if answer.faults.is_empty() {
         return Check::ok(SWEEP, "a dry run read everything and held nothing back");
     }
     let faults: Vec<String> = answer.faults.iter().map(ToString::to_string).collect();
-    Check::warning(SWEEP, format!("left alone: {}", faults.join("; "))).with_commands([look])
+    Check::warning(SWEEP, format!("left alone: {}", faults.join("; "))).with_commands([dry_run])
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -105,18 +105,17 @@ impl DoctorReport {
     }
 }
 
-/// The checks of an installation. `parts` and `surroundings` are there if the stack is.
+/// The checks of an installation. `read` is what was read of the stack, if there is one.
 pub fn installed(
     account: &AccountReading,
-    parts: Option<&Read<PartsReading>>,
-    surroundings: Option<&SurroundingsReading>,
+    read: Option<(&Read<PartsReading>, &SurroundingsReading)>,
     commands: &Commands,
 ) -> DoctorReport {
     let mut checks = vec![surroundings::check_credentials(&account.caller, commands)];
     let Some(stacks) = known_stacks(account, &mut checks) else { return report(checks) };
     let own = account.stack(&commands.stack);
     checks.push(stacks::check_stack(own, commands));
-    let (Some(own), Some(parts), Some(around)) = (own, parts, surroundings) else { return report(checks) };
+    let (Some(own), Some((parts, around))) = (own, read) else { return report(checks) };
     match parts {
         Ok(parts) => {
             let (resources, clusters) = (&parts.resources, account.cluster_arns.as_str());
@@ -152,12 +151,11 @@ pub struct Plan<'a> {
     pub secret_prefix: &'a str,
 }
 
-/// The checks before an installation. What could not be read because of an earlier reading is `None`.
+/// The checks before an installation. `read` is what the selected clusters need and run, if they are known.
 pub fn before_install(
     plan: &Plan<'_>,
     account: &AccountReading,
-    consul: Option<&ConsulReading>,
-    surroundings: Option<&SurroundingsReading>,
+    read: Option<(&ConsulReading, &SurroundingsReading)>,
     commands: &Commands,
 ) -> DoctorReport {
     let mut checks = vec![surroundings::check_credentials(&account.caller, commands)];
@@ -170,8 +168,8 @@ pub fn before_install(
             return report(checks);
         }
     };
-    checks.extend(consul.into_iter().flat_map(|consul| of_consul_before(consul, selection, commands)));
-    let Some(around) = surroundings else { return report(checks) };
+    let Some((consul, around)) = read else { return report(checks) };
+    checks.extend(of_consul_before(consul, selection, commands));
     checks.push(mesh_of(&around.inspection, plan.clusters));
     checks.push(stacks::check_controllers(&around.inspection, None, commands));
     checks.push(surroundings::check_trail(&around.trails, commands));

@@ -1,5 +1,6 @@
 //! The checks of the stack, and of what else manages its clusters: other stacks, and controllers of consul-ecs.
 
+use audit::report::counted;
 use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, names::InvalidField, settings::Mode};
 use observe::{DeployedStack, Inspection, OtherController, Read, RunsAs};
 
@@ -119,7 +120,7 @@ pub(super) fn check_controllers(observed: &Read<Inspection>, mode: Option<Mode>,
     if found.is_empty() {
         let problems = problems(observed);
         return match problems.as_slice() {
-            [] => Check::ok(CONTROLLERS, format!("none in {}", count(observed.clusters.len()))),
+            [] => Check::ok(CONTROLLERS, format!("none in {}", counted(observed.clusters.len(), "cluster"))),
             problems => Check::unknown(CONTROLLERS, problems.join("; ")),
         };
     }
@@ -136,10 +137,6 @@ pub(super) fn check_controllers(observed: &Read<Inspection>, mode: Option<Mode>,
         )
         .with_commands([commands.first_deploy()]),
     }
-}
-
-fn count(count: usize) -> String {
-    if count == 1 { "1 cluster".to_owned() } else { format!("{count} clusters") }
 }
 
 fn describe(cluster: &ClusterArn, other: &OtherController) -> String {

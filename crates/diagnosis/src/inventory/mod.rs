@@ -73,7 +73,7 @@ fn add_task(
 pub(super) type Key = (Option<String>, TaskDefinitionArn);
 
 /// How tasks are in a mesh.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MeshGeneration {
@@ -86,6 +86,7 @@ pub enum MeshGeneration {
     /// They are in no mesh.
     None,
     /// The definition could not be read.
+    #[default]
     Unknown,
 }
 
@@ -146,7 +147,7 @@ impl ImageTags {
 }
 
 /// A service, or the tasks of a family without one, with one revision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InventoryRow {
@@ -193,17 +194,15 @@ pub(super) fn empty(
     let read = cluster.definitions.get(definition).map(Arc::as_ref);
     InventoryRow {
         cluster: Some(cluster.arn.to_string()),
-        file: None,
         ecs_service: ecs_service.clone(),
         service: service.map(|service| service.name.to_string()),
         partition: service.and_then(|service| service.tenancy.partition()).map(ToString::to_string),
         namespace: service.and_then(|service| service.tenancy.namespace()).map(ToString::to_string),
         revision: definition.short_name(),
-        runs_on: BTreeSet::new(),
-        generation: read.map_or(MeshGeneration::Unknown, MeshGeneration::of),
+        generation: read.map(MeshGeneration::of).unwrap_or_default(),
         images: read.map(ImageTags::of).unwrap_or_default(),
-        desired_tasks: None,
         tasks: Some(0),
+        ..InventoryRow::default()
     }
 }
 
@@ -255,18 +254,13 @@ fn row(definition: &TaskDefinition) -> InventoryRow {
     let line = Position::of(&definition.file.text, definition.span().start).line;
     let compatible: BTreeSet<String> = definition.requires_compatibilities.items.iter().filter_map(text).collect();
     InventoryRow {
-        cluster: None,
         file: Some(format!("{}:{line}", definition.file.name)),
-        ecs_service: None,
         service: subject.consul.as_ref().and_then(|consul| consul.service_name(definition)),
-        partition: None,
-        namespace: None,
         revision: definition.name(),
         runs_on: compatible,
         generation: generation(&subject, definition),
         images: images(definition, &subject),
-        desired_tasks: None,
-        tasks: None,
+        ..InventoryRow::default()
     }
 }
 

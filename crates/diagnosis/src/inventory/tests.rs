@@ -7,14 +7,15 @@ use mesh::{
     member::MemberTask,
     task::TaskPhase,
 };
+use mesh_examples::definition_arn;
 use observe::{MemberService, Outside, ServiceState};
 
 use super::*;
 use crate::examples::{self, INIT, described, empty_cluster, healthy, now};
 
 fn definition(revision: &str, images: &[(&str, &str)], is_in_app_mesh: bool) -> Arc<TaskDefinition> {
-    let mut definition = (*examples::definition()).clone();
-    definition.arn = format!("arn:aws:ecs:us-east-1:123456789012:task-definition/{revision}").parse().unwrap();
+    let mut definition = examples::definition();
+    definition.arn = definition_arn(revision);
     definition.config = None;
     let container = |(name, image): &(&str, &str)| ContainerDefinition {
         name: (*name).to_owned(),

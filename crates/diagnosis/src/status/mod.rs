@@ -14,7 +14,8 @@ use serde::Serialize;
 
 use self::task::{Leftover, gap};
 pub(crate) use self::task::{
-    OnNode, TIME_TO_DEREGISTER, TaskVerdict, is_service_token_gone, login_tokens, maintenance, remedy, verdict,
+    OnNode, TIME_TO_DEREGISTER, TaskVerdict, first_line, is_service_token_gone, login_tokens, maintenance, remedy,
+    verdict,
 };
 pub use self::untraceable::UntraceableLogins;
 use crate::{
@@ -163,7 +164,7 @@ impl<'a> Row<'a> {
             let why = why.split_once(": ").map_or("", |(_, why)| why).to_owned();
             let count = found.count() + 1;
             let subject = if count == total { all_of(total) } else { format!("{count} of {total} tasks") };
-            let verb = if count == 1 { "is" } else { "are" };
+            let verb = verb(count);
             Some(if why.is_empty() {
                 format!("{subject} {verb} {what}")
             } else {

@@ -11,11 +11,11 @@ use mesh::{
     admission::{Claim, TokenGap},
     arn::TaskId,
     catalog::{CheckStatus, HealthCheck, MAINTENANCE, ServiceInstance},
-    consul_ecs::{InstanceKind, Registration, names::DATAPLANE, service_behind},
+    consul_ecs::{InstanceKind, Registration, names::DATAPLANE, service_behind, task_of},
     identity::MeshService,
     mark::HolderMark,
     member::MemberTask,
-    repair::{Catalog, NodeReading, NotRepaired, task_of},
+    repair::{Catalog, NodeReading, NotRepaired},
     task::{ContainerHealth, TaskContainer, TaskPhase},
     tenancy::Tenancy,
     time::elapsed,
@@ -121,7 +121,9 @@ pub(crate) fn verdict(
     }
     let failing = on_node.failing(task.arn.id());
     if let Some(check) = maintenance(&failing) {
-        return TaskVerdict::Drained(first_line(&check.output, "it is in Consul's maintenance mode"));
+        return TaskVerdict::Drained(
+            first_line(&check.output).unwrap_or("it is in Consul's maintenance mode").to_owned(),
+        );
     }
     if !failing.is_empty() {
         return not_passing(member, &failing, is_new);
@@ -246,8 +248,9 @@ fn rank(container: &TaskContainer) -> u8 {
     }
 }
 
-fn first_line(text: &str, otherwise: &str) -> String {
-    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(otherwise).to_owned()
+/// The first line with words.
+pub(crate) fn first_line(text: &str) -> Option<&str> {
+    text.lines().map(str::trim).find(|line| !line.is_empty())
 }
 
 /// How long after the end of a task its instance may still be there: its event is under way.

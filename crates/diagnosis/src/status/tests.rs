@@ -9,12 +9,12 @@ use mesh::{
     task::{ContainerEnd, ContainerHealth, TaskContainer, TaskPhase},
     token::{ListedToken, ServiceGrant},
 };
+use mesh_examples::container;
 use observe::{CatalogReading, OutOfTime};
 
 use super::*;
 use crate::examples::{
-    INIT, container, described, healthy, id, login_description, login_token, minutes_ago, now, register, revision,
-    task, tokens,
+    INIT, described, healthy, id, login_description, login_token, minutes_ago, now, register, revision, task, tokens,
 };
 
 /// The only row.
@@ -306,9 +306,9 @@ fn failed_task(minutes: i64) -> MemberTask {
 
 #[test]
 fn fewer_tasks_than_desired_are_explained_by_the_last_failure_or_by_ecs() {
-    type LastChange = fn(&mut InspectedCluster);
+    type Change = fn(&mut InspectedCluster);
     let last = ": the last stopped task: Essential container in task exited; app exited with 1";
-    let changes: [(LastChange, &str); 4] = [
+    let changes: [(Change, &str); 4] = [
         (|_| {}, ""),
         (|cluster| cluster.tasks.push(failed_task(2)), last),
         // An older failure is not the cause

@@ -1,7 +1,5 @@
 //! Examples of upgrades.
 
-use std::collections::BTreeSet;
-
 use audit::versions::newest_for;
 
 use super::*;
@@ -10,21 +8,17 @@ use crate::inventory::{ImageTags, MeshGeneration};
 fn row(name: &str, generation: MeshGeneration, consul_ecs: &str, dataplane: Option<&str>) -> InventoryRow {
     InventoryRow {
         cluster: Some("arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned()),
-        file: None,
         ecs_service: Some(name.to_owned()),
         service: Some(name.to_owned()),
-        partition: None,
-        namespace: None,
         revision: format!("{name}:1"),
-        runs_on: BTreeSet::new(),
         generation,
         images: ImageTags {
             consul_ecs: Some(consul_ecs.to_owned()),
             consul_dataplane: dataplane.map(str::to_owned),
             ..ImageTags::default()
         },
-        desired_tasks: None,
         tasks: Some(1),
+        ..InventoryRow::default()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Why a task or a service is as it is: a timeline of what ECS, Consul and the controller did, and one sentence.
 //!
 //! ```text
-//!  Inspection, History, tokens, audit ─▶ TaskEvidence ─▶ timeline         what has happened
-//!                                       └────▶ rules ─▶ Conclusion    what is wrong: the first rule that applies
+//!  Inspection, History, tokens, audit ─▶ TaskEvidence ─┬▶ timeline             what has happened
+//!                                                      └▶ rules ─▶ Conclusion  what is wrong: the first rule that applies
 //! ```
 
 mod evidence;
@@ -14,7 +14,7 @@ mod tests;
 mod timeline;
 
 use jiff::Timestamp;
-use mesh::{arn::TaskId, consul_ecs::SIDECAR_SUFFIX};
+use mesh::{arn::TaskId, consul_ecs::is_sidecar};
 use observe::Inspection;
 
 use self::{evidence::TaskEvidence, report::Conclusion};
@@ -28,8 +28,7 @@ pub use self::{
 pub fn why_task(id: &TaskId, observed: &Inspection, background: &Background, now: Timestamp) -> WhyReport {
     let evidence = TaskEvidence::new(id, &observed.clusters, background, now);
     let Conclusion { condition, cause, sentence } = rules::conclude(&evidence);
-    let in_log =
-        || evidence.lines().find_map(|line| line.service.clone().filter(|name| !name.ends_with(SIDECAR_SUFFIX)));
+    let in_log = || evidence.lines().find_map(|line| line.service.clone().filter(|name| !is_sidecar(name)));
     WhyReport {
         read_at: now,
         since: background.since,

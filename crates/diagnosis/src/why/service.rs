@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use audit::report::counted;
 use jiff::Timestamp;
 use mesh::{arn::TaskId, member::MemberTask, time::elapsed};
 use observe::{InspectedCluster, Inspection};
@@ -178,13 +179,11 @@ impl<'a> ServiceEvidence<'a> {
         let Some(row) = self.row else { return };
         let running = match row.desired_tasks {
             Some(desired) => format!("now runs {} of {desired} desired tasks", row.running_tasks),
-            None if row.running_tasks == 1 => "now runs 1 task".to_owned(),
-            None => format!("now runs {} tasks", row.running_tasks),
+            None => format!("now runs {}", counted(row.running_tasks, "task")),
         };
         timeline.add(Some(self.now), Who::Ecs, running);
         if let (Some(all), Some(passing)) = (row.instances, row.passing_instances) {
-            let instances = if all == 1 { "instance" } else { "instances" };
-            let now = format!("now has {all} {instances} (passing all checks: {passing})");
+            let now = format!("now has {} (passing all checks: {passing})", counted(all, "instance"));
             timeline.add(Some(self.now), Who::Consul, now);
         }
     }

@@ -1,32 +1,55 @@
 //! The registrations of `mesh-init` (dataplane generation) for a task, on its cluster's synthetic node.
 
+use mesh::{
+    arn::TaskArn,
+    catalog::HealthCheck,
+    consul_ecs::{Registration, instance_id, sidecar_of},
+};
+use mesh_examples::registrations;
 use serde_json::{Value, json};
 
 use super::{World, tasks::task_id};
 use crate::consul::Token;
 
+/// The IDs of what a task registers of a service: of the service and of its sidecar proxy.
+pub fn instance_ids(service: &str, task: &str) -> [String; 2] {
+    let id = instance_id(service, parsed(task).id());
+    let sidecar = sidecar_of(&id);
+    [id, sidecar]
+}
+
+fn parsed(task: &str) -> TaskArn {
+    task.parse().expect("the ARN of a task")
+}
+
+/// An instance as it is registered.
+pub fn instance_body(it: &Registration) -> Value {
+    let mut body = json!({
+        "ID": it.id, "Service": it.name, "Kind": it.kind.as_str().unwrap_or_default(), "Port": it.port, "Meta": it.meta,
+        "Address": it.service_address,
+    });
+    if let Some(of) = it.proxy.as_ref().and_then(|proxy| proxy.destination.as_ref()) {
+        body["Proxy"] = json!({
+            "DestinationServiceName": of.service_name, "DestinationServiceID": of.service_id, "LocalServicePort": of.port,
+        });
+    }
+    body
+}
+
+/// A passing check as it is registered.
+pub fn check_body(check: &HealthCheck) -> Value {
+    json!({
+        "CheckID": check.id, "Name": check.name, "Type": check.kind, "Notes": check.notes, "Status": "passing",
+        "ServiceID": check.service_id,
+    })
+}
+
 impl World<'_> {
     /// Registers a task's service and sidecar proxy with their checks, all passing.
     pub async fn register_instance(&self, service: &str, task: &str) {
-        let id = format!("{service}-{}", task_id(task));
-        let sidecar = format!("{service}-sidecar-proxy");
-        let proxy = format!("{id}-sidecar-proxy");
-        let proxied =
-            json!({ "DestinationServiceName": service, "DestinationServiceID": id, "LocalServicePort": 9090 });
-        let app = json!({ "ID": id, "Service": service, "Port": 9090 });
-        let side = json!({ "ID": proxy, "Service": sidecar, "Kind": "connect-proxy", "Port": 20000, "Proxy": proxied });
-        for (mut service, containers) in [(app, &["app", "consul-dataplane"][..]), (side, &["consul-dataplane"])] {
-            service["Meta"] = json!({ "task-id": task_id(task), "task-arn": task, "source": "consul-ecs" });
-            service["Address"] = json!("10.0.0.7");
-            let id = service["ID"].as_str().unwrap();
-            let check = |container: &&str| {
-                json!({
-                    "CheckID": format!("{id}-{container}"), "Name": "Consul ECS health check synced", "ServiceID": id,
-                    "Type": "consul-ecs-health-check", "Status": "passing", "Notes": "as mesh-init writes it",
-                })
-            };
-            let checks: Vec<Value> = containers.iter().map(check).collect();
-            self.register_raw(&json!({ "Service": service, "Checks": checks })).await;
+        for registration in registrations(service, &parsed(task)) {
+            let checks: Vec<Value> = registration.checks.iter().map(check_body).collect();
+            self.register_raw(&json!({ "Service": instance_body(&registration), "Checks": checks })).await;
         }
     }
 

@@ -23,6 +23,7 @@ use crate::{
     wait::{SOON, eventually},
 };
 
+pub use catalog::{check_body, instance_body, instance_ids};
 pub use messages::state_of;
 pub use sweeps::RESTARTED;
 pub use tasks::{Definition, envelope, mesh_tags, task_id};

@@ -1,5 +1,9 @@
 //! Task definitions, tasks, and their events.
 
+use mesh::consul_ecs::{
+    CONFIG_VARIABLE, MESH_TAG, SERVICE_NAME_TAG,
+    names::{DATAPLANE, MESH_INIT},
+};
 use serde_json::{Value, json};
 
 use super::World;
@@ -12,8 +16,8 @@ pub struct Definition(pub String);
 /// The tags of a mesh task definition for `service`.
 pub fn mesh_tags(service: &str) -> Value {
     json!([
-        { "key": "consul.hashicorp.com/mesh", "value": "true" },
-        { "key": "consul.hashicorp.com/service-name", "value": service },
+        { "key": MESH_TAG, "value": "true" },
+        { "key": SERVICE_NAME_TAG, "value": service },
     ])
 }
 
@@ -37,7 +41,7 @@ impl World<'_> {
     pub async fn definition_with(&self, service: &str, containers: &[Value]) -> Definition {
         let read = [("CONSUL_HTTP_TOKEN", service), ("AGENT_TOKEN", "consul-client-token")];
         let mut config = service_config(service);
-        let is_synced = |it: &&Value| it.get("healthCheck").is_some() && it["name"] != "consul-dataplane";
+        let is_synced = |it: &&Value| it.get("healthCheck").is_some() && it["name"] != DATAPLANE;
         config["healthSyncContainers"] = containers.iter().filter(is_synced).map(|it| it["name"].clone()).collect();
         self.register_definition(service, &mesh_tags(service), Some(&config), &read, containers).await
     }
@@ -76,10 +80,9 @@ impl World<'_> {
             let arn = format!("arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:{}-{name}", self.prefix);
             json!({ "name": variable, "valueFrom": format!("{arn}:token::") })
         });
-        let environment =
-            config.map(|config| json!([{ "name": "CONSUL_ECS_CONFIG_JSON", "value": config.to_string() }]));
+        let environment = config.map(|config| json!([{ "name": CONFIG_VARIABLE, "value": config.to_string() }]));
         let mesh_init = json!({
-            "name": "consul-ecs-mesh-init", "image": "hashicorp/consul-ecs:0.9.0", "essential": false,
+            "name": MESH_INIT, "image": "hashicorp/consul-ecs:0.9.0", "essential": false,
             "command": ["mesh-init"], "environment": environment.unwrap_or_else(|| json!([])),
             "secrets": secrets.collect::<Vec<Value>>(),
         });

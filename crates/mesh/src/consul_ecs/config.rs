@@ -70,8 +70,6 @@ impl NamedLogin {
 }
 
 impl EcsConfig {
-    const NONE: Self = Self { service: None, gateway: None };
-
     /// The name of the service or gateway. An empty name is treated as absent.
     pub fn name(&self) -> Option<&str> {
         let gateway = self.gateway.as_ref().and_then(|gateway| gateway.name.as_deref());
@@ -85,28 +83,23 @@ impl EcsConfig {
     }
 }
 
-/// The value of `CONSUL_ECS_CONFIG_JSON` in a task definition, parsed once.
+/// What `CONSUL_ECS_CONFIG_JSON` in a task definition says of the identity of its tasks, parsed once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
-    text: String,
     named: Result<EcsConfig, InvalidField>,
     login: Result<Option<NamedLogin>, InvalidField>,
 }
 
 impl Configuration {
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The approximate size in bytes: of the text, and of the names in it, which are copies.
+    /// The size of the names in bytes.
     pub fn approximate_size(&self) -> usize {
-        let EcsConfig { service, gateway } = self.named.as_ref().map_or(&EcsConfig::NONE, |named| named);
+        let config = self.named.as_ref().ok();
         let names = [
-            service.as_ref().and_then(|service| service.name.as_ref()),
-            gateway.as_ref().and_then(|gateway| gateway.name.as_ref()),
+            config.and_then(|it| it.service.as_ref()?.name.as_ref()),
+            config.and_then(|it| it.gateway.as_ref()?.name.as_ref()),
             self.login.as_ref().ok().and_then(|login| login.as_ref()?.method.as_ref()),
         ];
-        self.text.len() + names.into_iter().flatten().map(String::len).sum::<usize>()
+        names.into_iter().flatten().map(String::len).sum()
     }
 
     /// The part that names the task's service or gateway.
@@ -126,13 +119,12 @@ impl Configuration {
     }
 }
 
-impl<T: Into<String>> From<T> for Configuration {
-    fn from(text: T) -> Self {
-        let text = text.into();
+impl From<&str> for Configuration {
+    fn from(text: &str) -> Self {
         let invalid = |_| InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "the JSON configuration of consul-ecs");
-        let named = serde_json::from_str(&text).map_err(invalid);
-        let login = serde_json::from_str(&text).map(|LoginOnly { consul_login }| consul_login).map_err(invalid);
-        Self { text, named, login }
+        let named = serde_json::from_str(text).map_err(invalid);
+        let login = serde_json::from_str(text).map(|LoginOnly { consul_login }| consul_login).map_err(invalid);
+        Self { named, login }
     }
 }
 

@@ -184,37 +184,19 @@ pub struct RegistrarContainer {
     /// Whether a secret or a file may set its configuration or its region, so that the values are not known.
     pub reads_more: bool,
     /// Its configuration, parsed once.
-    config: Option<(String, Result<Arc<MeshConfig>, InvalidField>)>,
+    config: Option<Result<Arc<MeshConfig>, InvalidField>>,
 }
 
 impl RegistrarContainer {
     /// A container; `config` is the value of its variable `CONSUL_ECS_CONFIG_JSON`.
-    pub fn new(name: impl Into<String>, registrar: Registrar, config: Option<String>) -> Self {
-        let parse = |text: String| {
-            let parsed = MeshConfig::parse(&text, registrar).map(Arc::new);
-            (text, parsed)
-        };
-        Self { name: name.into(), registrar, region: None, reads_more: false, config: config.map(parse) }
+    pub fn new(name: impl Into<String>, registrar: Registrar, config: Option<&str>) -> Self {
+        let config = config.map(|json| MeshConfig::parse(json, registrar).map(Arc::new));
+        Self { name: name.into(), registrar, region: None, reads_more: false, config }
     }
 
-    /// The same container with another configuration.
-    #[must_use]
-    pub fn with_config(self, config: Option<String>) -> Self {
-        let Self { region, reads_more, .. } = self;
-        Self { region, reads_more, ..Self::new(self.name, self.registrar, config) }
-    }
-
-    /// The text of its configuration.
-    pub fn config_json(&self) -> Option<&str> {
-        self.config.as_ref().map(|(text, _)| text.as_str())
-    }
-
-    /// Its configuration; `None` if it has none.
-    ///
-    /// # Errors
-    /// See [`MeshConfig::parse`].
-    pub fn config(&self) -> Option<Result<Arc<MeshConfig>, InvalidField>> {
-        self.config.as_ref().map(|(_, parsed)| parsed.clone())
+    /// Its configuration, or why it cannot be read in full; `None` if it has none.
+    pub fn config(&self) -> Option<&Result<Arc<MeshConfig>, InvalidField>> {
+        self.config.as_ref()
     }
 }
 

@@ -4,11 +4,13 @@
 //! - `release`: the releases, and which of them have what.
 //! - `container`: the role of a container, and the programs of a task definition.
 //! - `fields`: the declaration of `CONSUL_ECS_CONFIG_JSON`. `schema`: its types, and the check of a configuration.
-//! - `config`: the configuration as the controller reads it. `registration`: what `mesh-init` registers with it.
+//! - `config`: the configuration as the controller reads it. `registration`: what `mesh-init` registers with it. `ids`: the IDs and
+//!   names of that.
 
 mod config;
 mod container;
 mod fields;
+mod ids;
 mod registration;
 mod release;
 mod schema;
@@ -19,9 +21,10 @@ pub use self::{
     config::{CONFIG_VARIABLE, Configuration, EcsConfig, MeshConfig, NamedLogin, REGION_VARIABLE},
     container::{ContainerTraits, Programs, RegistrarContainer, Role, Subcommand, Words, configures_controller, names},
     fields::*,
+    ids::{check_id, instance_id, is_sidecar, service_behind, sidecar_of, task_of},
     registration::{
-        InstanceKind, Locality, Proxy, ProxyDestination, Registration, SIDECAR_SUFFIX, ServiceAddress, TASK_ID_META,
-        TaskPlace, registrations, service_behind,
+        InstanceKind, Locality, Proxy, ProxyDestination, Registration, ServiceAddress, TASK_ID_META, TaskPlace,
+        registrations, synced_check,
     },
     release::{
         ControllerKind, FIRST_CONSUL_WITH_LOGINS, Feature, Generation, NEWEST, NEWEST_CONSUL, Registrar, Releases,

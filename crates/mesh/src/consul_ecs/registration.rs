@@ -16,20 +16,18 @@ use super::{
     fields::{
         Address, Expose, Gateway, GatewayKind, GatewayProxy, MeshGateway, OpaqueConfig, ServiceProxy, Upstream, Weights,
     },
+    ids::{check_id, instance_id, sidecar_of},
     ports,
 };
 use crate::{
     arn::{ClusterArn, Family, TaskArn},
     catalog::{CheckStatus, HealthCheck},
-    health::SYNCED_TYPE,
     names::{InvalidField, ServiceName},
     tenancy::Tenancy,
 };
 
 /// The field of the metadata with the task's ID.
 pub const TASK_ID_META: &str = "task-id";
-/// What a sidecar proxy's ID and name add to the ID and name of its service.
-pub const SIDECAR_SUFFIX: &str = "-sidecar-proxy";
 /// The tagged address by which transparent proxies recognise what an application sends to the service.
 const VIRTUAL: &str = "virtual";
 
@@ -96,7 +94,6 @@ pub struct Registration {
     pub node: String,
     /// The address of the node if it does not exist yet: the task's.
     pub address: String,
-    /// The instance's ID: `<name>-<task id>`, with `-sidecar-proxy` for a sidecar proxy.
     pub id: String,
     pub name: String,
     pub kind: InstanceKind,
@@ -150,11 +147,6 @@ pub struct ProxyDestination {
     pub port: u16,
 }
 
-/// The ID or name of a service, by its own or its sidecar proxy's.
-pub fn service_behind(name: &str) -> &str {
-    name.strip_suffix(SIDECAR_SUFFIX).unwrap_or(name)
-}
-
 impl TaskPlace {
     /// The configured name, or else the family in lower case. `path` is where the configuration has the name.
     fn name(&self, configured: Option<&str>, path: &str) -> Result<ServiceName, InvalidField> {
@@ -185,7 +177,7 @@ impl Registration {
         Self {
             node: place.cluster.to_string(),
             address: place.address.to_string(),
-            id: format!("{name}-{}", place.arn.id()),
+            id: instance_id(name.as_str(), place.arn.id()),
             name: name.to_string(),
             kind: InstanceKind::Typical,
             service_address: place.address.to_string(),
@@ -246,8 +238,8 @@ impl ServiceInMesh {
     fn sidecar(&self, service: &Registration) -> Registration {
         let proxy = self.proxy.sidecar(&service.id, &service.name, service.port);
         let mut sidecar = Registration {
-            id: format!("{}{SIDECAR_SUFFIX}", service.id),
-            name: format!("{}{SIDECAR_SUFFIX}", service.name),
+            id: sidecar_of(&service.id),
+            name: sidecar_of(&service.name),
             kind: InstanceKind::ConnectProxy,
             port: self.proxy.port(),
             proxy: Some(Proxy { is_transparent: self.is_transparent, ..proxy }),
@@ -357,19 +349,25 @@ fn check_of_dataplane(instance: &Registration) -> HealthCheck {
 }
 
 fn check_of_container(instance: &Registration, container: &str) -> HealthCheck {
-    let notes =
-        format!("consul-ecs created and updates this check because the {container} container has an ECS health check.");
+    let Registration { node, id, name, tenancy, .. } = instance;
+    synced_check(node, (id, name), tenancy, container)
+}
+
+/// The check of a synced container at the instance with this ID and name: critical, as `mesh-init` registers it.
+pub fn synced_check(node: &str, (id, name): (&str, &str), tenancy: &Tenancy, container: &str) -> HealthCheck {
     HealthCheck {
-        node: instance.node.clone(),
-        id: format!("{}-{container}", instance.id),
+        node: node.to_owned(),
+        id: check_id(id, container),
         name: "Consul ECS health check synced".to_owned(),
-        kind: SYNCED_TYPE.to_owned(),
-        notes,
-        service_id: instance.id.clone(),
-        service_name: instance.name.clone(),
+        kind: "consul-ecs-health-check".to_owned(),
+        notes: format!(
+            "consul-ecs created and updates this check because the {container} container has an ECS health check."
+        ),
+        service_id: id.to_owned(),
+        service_name: name.to_owned(),
         status: CheckStatus::Critical,
-        output: format!("Service {} is not ready", instance.name),
+        output: format!("Service {name} is not ready"),
         modify_index: 0,
-        tenancy: instance.tenancy.clone(),
+        tenancy: tenancy.clone(),
     }
 }

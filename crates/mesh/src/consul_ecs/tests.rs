@@ -303,7 +303,7 @@ fn null_is_treated_as_absent() {
 #[test]
 fn a_login_that_cannot_be_read_takes_no_name_from_the_task() {
     for login in [r#"{"enabled":null}"#, r#"{"enabled":"true"}"#, r#"{"method":7}"#, r#"{},"consulLogin":{}"#] {
-        let config = Configuration::from(format!(r#"{{"service":{{"name":"web"}},"consulLogin":{login}}}"#));
+        let config = Configuration::from(format!(r#"{{"service":{{"name":"web"}},"consulLogin":{login}}}"#).as_str());
         assert_eq!(config.named().unwrap().name(), Some("web"), "{login}");
         assert!(!matches!(config.login(), Ok(Some(_))), "{login}");
     }

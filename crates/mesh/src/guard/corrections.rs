@@ -118,22 +118,20 @@ mod tests {
     use CheckStatus::{Critical, Passing};
 
     use super::*;
-    use crate::{catalog::ServiceInstance, examples};
+    use crate::examples;
 
-    fn check(service: &str, number: usize, container: &str, status: CheckStatus) -> HealthCheck {
-        let id = format!("{service}-{number}");
-        let instance = ServiceInstance { id, name: service.to_owned(), ..examples::instance("prod", 1) };
-        examples::check(&instance, container, status)
+    fn check(service: &str, number: u8, container: &str, status: CheckStatus) -> HealthCheck {
+        examples::check(&examples::instance_of("prod", service, number), container, status)
     }
 
     /// Instances of `web` whose checks pass.
-    fn passing(count: usize) -> Vec<HealthCheck> {
+    fn passing(count: u8) -> Vec<HealthCheck> {
         let of_one = |number| ["app", "consul-dataplane"].map(|container| check("web", number, container, Passing));
         (0..count).flat_map(of_one).collect()
     }
 
     /// The corrections of the first instances towards critical.
-    fn lowered(count: usize) -> Vec<HealthCheck> {
+    fn lowered(count: u8) -> Vec<HealthCheck> {
         passing(count).into_iter().map(|check| HealthCheck { status: Critical, ..check }).collect()
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::{
-    arn::{ClusterArn, TaskArn, TaskId},
+    arn::{ClusterArn, TaskId},
     cluster_selection::ClusterSelection,
     holder::TokenHolder,
     idleness::{Idleness, TaskListing, judge},
@@ -20,9 +20,9 @@ use crate::{
     token::{AccessorId, ListedToken},
 };
 
-/// The usage of a holder's token, by a listing of every task.
-pub fn usage(holder: &TokenHolder, listing: &TaskListing, settings: PlanSettings<'_>) -> Usage {
-    match judge(holder, listing, settings) {
+/// The usage of a token, by a listing of every task.
+fn usage(idleness: Idleness, settings: PlanSettings<'_>) -> Usage {
+    match idleness {
         Idleness::Living(_) => required_by_a_listed_task(settings),
         Idleness::RecentlyStopped(_) => Usage::Recent,
         Idleness::Idle(idle) => Usage::Idle(idle),
@@ -50,8 +50,14 @@ pub(super) fn plan_tokens(
     for (holder, tokens) in marked(observed, settings) {
         // A holder whose secret could not be read is skipped.
         let Some(secret) = observed.secrets.get(&holder) else { continue };
-        let usage = match listing {
-            Some(listing) => usage(&holder, listing, settings),
+        let idleness = listing.map(|listing| judge(&holder, listing, settings));
+        // A task that requires no token may read this one: in mode `auth-method`, or in a named version.
+        let users = match &idleness {
+            Some(Idleness::Living(task)) => vec![task.clone()],
+            _ => Vec::new(),
+        };
+        let usage = match idleness {
+            Some(idleness) => usage(idleness, settings),
             None if required.contains_key(&holder) => required_by_a_listed_task(settings),
             None => continue,
         };
@@ -59,29 +65,19 @@ pub(super) fn plan_tokens(
         let named = plan_named(&holder, secret, &tokens, &usage, is_required, settings);
         let actions = named.into_iter().chain(plan_orphans(&holder, secret, &tokens, &usage, settings));
         for (action, cluster) in actions {
-            // A task that requires no token may read this one: in mode `auth-method`, or in a named version.
-            let user = || user_of(&holder, listing, settings);
             let tasks = match &action {
                 Action::ShowOrphan(..) => match required.remove(&holder) {
                     Some(tasks) => tasks.iter().map(|task| task.arn.clone()).collect(),
-                    None => user(),
+                    None => users.clone(),
                 },
                 _ if listing.is_none() => continue,
-                Action::Provision(_) => user(),
+                Action::Provision(_) => users.clone(),
                 _ => Vec::new(),
             };
             planned.push(Planned { action, cluster, tasks });
         }
     }
     planned
-}
-
-/// A task that may use the holder's token, if there is one.
-fn user_of(holder: &TokenHolder, listing: Option<&TaskListing>, settings: PlanSettings<'_>) -> Vec<TaskArn> {
-    match listing.map(|listing| judge(holder, listing, settings)) {
-        Some(Idleness::Living(task)) => vec![task],
-        _ => Vec::new(),
-    }
 }
 
 /// A token of a service.
@@ -235,7 +231,7 @@ fn is_orphan(
     !secret.names(token.accessor) && mark.has_arn_of(settings.clusters) && mark.may_be_for(place)
 }
 
-/// Selects the tokens that the plan for events of `tasks` looks at: those for which a stopped task logged in, and those
+/// Selects the tokens that the plan for events of `tasks` needs: those for which a stopped task logged in, and those
 /// that a controller created for the service of one.
 pub struct NeededTokens<'a> {
     stopped: BTreeMap<&'a TaskId, Vec<&'a ClusterArn>>,
@@ -260,7 +256,7 @@ impl<'a> NeededTokens<'a> {
         logins.chain(self.services.iter().copied().map(mark::title_of)).collect()
     }
 
-    /// Whether the plan looks at the token.
+    /// Whether the plan needs the token.
     pub fn contains(&self, token: &ListedToken) -> bool {
         if let Some(login) = token.login() {
             let clusters = self.stopped.get(&login.task);

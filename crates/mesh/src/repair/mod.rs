@@ -6,15 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     arn::{ClusterArn, TaskId},
     catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
-    consul_ecs::{Registration, service_behind},
+    consul_ecs::{Registration, task_of},
     health::verdict,
     member::MemberTask,
     tenancy::{Tenancy, TenancyName},
 };
 
 mod expected;
-#[cfg(test)]
-mod tests;
 
 pub use self::expected::{NotRepaired, opts_out};
 
@@ -125,13 +123,6 @@ impl<'a> Catalog<'a> {
     }
 }
 
-/// The task's ID in the ID of an instance that consul-ecs has registered: `<name>-<task id>`, with `-sidecar-proxy` for a
-/// sidecar proxy.
-pub fn task_of(id: &str) -> &str {
-    let id = service_behind(id);
-    id.rsplit_once('-').map_or(id, |(_, task)| task)
-}
-
 fn partition(tenancy: &Tenancy) -> &str {
     tenancy.partition().map_or("default", TenancyName::as_str)
 }
@@ -144,7 +135,7 @@ fn place<'a>(node: &'a str, tenancy: &'a Tenancy) -> Place<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statuses {
     /// The checks with another status than in ECS, as they should be, with the `ModifyIndex` of what was read.
-    pub wrong: Vec<HealthCheck>,
+    pub contradicting: Vec<HealthCheck>,
     /// Describes a check that passes in Consul although ECS does not confirm it.
     pub unconfirmed: Option<String>,
 }
@@ -162,7 +153,7 @@ impl MemberTask {
                 Some(status) if status != seen.status => {
                     let (status, output) = (status, verdict.why);
                     let check = HealthCheck { status, output, modify_index: seen.modify_index, ..check.clone() };
-                    statuses.wrong.push(check);
+                    statuses.contradicting.push(check);
                 }
                 None if seen.status == CheckStatus::Passing => {
                     let why = format!("{}; its check {} passes in Consul and stays unchanged", verdict.why, seen.id);

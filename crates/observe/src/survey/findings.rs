@@ -30,15 +30,15 @@ pub struct Survey {
     pub problems: Vec<Problem>,
     pub skipped: Vec<Skipped>,
     /// The clusters with a synthetic node; read only if a pattern selects clusters.
-    pub synthetic_nodes: BTreeSet<ClusterArn>,
+    pub(crate) synthetic_nodes: BTreeSet<ClusterArn>,
     /// Clusters whose entries in Consul could not be read.
-    pub unread: BTreeSet<ClusterArn>,
+    pub(crate) unread: BTreeSet<ClusterArn>,
     /// The clusters' nodes that could be read, with their checks.
     pub nodes: Vec<NodeReading>,
     /// The tasks of the mesh that are meant to run.
     pub running: Vec<MemberTask>,
     /// The holders whose secret the role may not read with this token mode.
-    pub out_of_reach: BTreeSet<TokenHolder>,
+    pub(crate) out_of_reach: BTreeSet<TokenHolder>,
     /// The unlisted tasks that ECS was not asked about, because the owners of their entries have too many.
     pub waiting: BTreeMap<ClusterArn, BTreeSet<TaskId>>,
     /// Whether every cluster of the deployment was read, in ECS and in Consul.

@@ -321,27 +321,7 @@ impl Observer {
         deadline: Deadline,
         survey: &mut Survey,
     ) -> Vec<ClusterArn> {
-        let selection = &self.scope.clusters;
-        if !selection.has_wildcard() || !clusters.are_all_found {
-            return Vec::new();
-        }
-        let is_unlisted = |cluster: &ClusterArn| {
-            selection.contains(cluster) && order.includes(cluster) && !clusters.found.contains(cluster)
-        };
-        let tokens = survey.observed.tokens.iter();
-        let of_tokens =
-            tokens.filter_map(|token| Some((EntryOwner::of_token(token), token.description.cluster()?.parse().ok()?)));
-        let instances = survey.observed.agents.iter().flat_map(|agent| &agent.node.instances);
-        let of_instances = instances.filter_map(|instance| {
-            Some((EntryOwner::of_instance(instance), selection.cluster_of(instance.task_arn.as_ref()?)?))
-        });
-        let owned: BTreeSet<(EntryOwner, ClusterArn)> =
-            of_tokens.chain(of_instances).filter(|(_, cluster)| is_unlisted(cluster)).collect();
-        let (named, waiting) = quota::divide(owned, CLUSTERS_OF_ONE, |count| fastrand::usize(..count));
-        survey.problems.extend(Problem::over_quota(waiting, "clusters that ECS does not list", CLUSTERS_OF_ONE, None));
-        let mut named: BTreeSet<ClusterArn> = named.into_iter().collect();
-        named.extend(std::mem::take(&mut survey.synthetic_nodes).into_iter().filter(is_unlisted));
-        let named = Vec::from_iter(named);
+        let named = self.named_in_consul(order, clusters, survey);
         if named.is_empty() {
             return named;
         }
@@ -370,6 +350,31 @@ impl Observer {
         clusters.found.extend(deleted.iter().cloned());
         clusters.deleted.extend(deleted.iter().cloned());
         deleted
+    }
+
+    /// The clusters that entries in Consul name, and that ECS did not list: of each owner of entries at most [`CLUSTERS_OF_ONE`].
+    fn named_in_consul(&self, order: &SweepOrder, clusters: &Clusters, survey: &mut Survey) -> Vec<ClusterArn> {
+        let selection = &self.scope.clusters;
+        if !selection.has_wildcard() || !clusters.are_all_found {
+            return Vec::new();
+        }
+        let is_unlisted = |cluster: &ClusterArn| {
+            selection.contains(cluster) && order.includes(cluster) && !clusters.found.contains(cluster)
+        };
+        let tokens = survey.observed.tokens.iter();
+        let of_tokens =
+            tokens.filter_map(|token| Some((EntryOwner::of_token(token), token.description.cluster()?.parse().ok()?)));
+        let instances = survey.observed.agents.iter().flat_map(|agent| &agent.node.instances);
+        let of_instances = instances.filter_map(|instance| {
+            Some((EntryOwner::of_instance(instance), selection.cluster_of(instance.task_arn.as_ref()?)?))
+        });
+        let owned: BTreeSet<(EntryOwner, ClusterArn)> =
+            of_tokens.chain(of_instances).filter(|(_, cluster)| is_unlisted(cluster)).collect();
+        let (named, waiting) = quota::divide(owned, CLUSTERS_OF_ONE, |count| fastrand::usize(..count));
+        survey.problems.extend(Problem::over_quota(waiting, "clusters that ECS does not list", CLUSTERS_OF_ONE, None));
+        let mut named: BTreeSet<ClusterArn> = named.into_iter().collect();
+        named.extend(std::mem::take(&mut survey.synthetic_nodes).into_iter().filter(is_unlisted));
+        Vec::from_iter(named)
     }
 }
 

@@ -21,11 +21,7 @@ pub use recording::Release;
 pub use service::DataplaneService;
 pub use task::DataplaneTask;
 
-/// The container whose end is the end of the task's proxy.
-pub const DATAPLANE: &str = "consul-dataplane";
-/// The container that registers the task.
-pub const MESH_INIT: &str = "consul-ecs-mesh-init";
-/// The container that syncs the task's health.
-pub const HEALTH_SYNC: &str = "consul-ecs-health-sync";
+pub use mesh::consul_ecs::names::{DATAPLANE, HEALTH_SYNC, MESH_INIT};
+
 /// The containers that the recorded configuration names in `healthSyncContainers`.
 pub const SYNCED: [&str; 2] = ["app", "worker"];

@@ -1,6 +1,7 @@
 //! A task, and the program in it that registers it.
 
-use local_stack::world::{World, task_id};
+use local_stack::world::{World, instance_ids, task_id};
+use mesh::consul_ecs::check_id;
 use serde_json::Value;
 
 use super::{
@@ -42,18 +43,20 @@ impl<'a> DataplaneTask<'a> {
 
     /// The ID of its service instance.
     pub fn instance(&self) -> String {
-        format!("{}-{}", self.service, self.id())
+        let [service, _] = instance_ids(&self.service, &self.arn);
+        service
     }
 
     /// The ID of its sidecar proxy.
     pub fn sidecar(&self) -> String {
-        format!("{}-sidecar-proxy", self.instance())
+        let [_, sidecar] = instance_ids(&self.service, &self.arn);
+        sidecar
     }
 
     /// The IDs of its checks, sorted.
     pub fn check_ids(&self) -> Vec<String> {
-        let of_service = SYNCED.into_iter().chain([DATAPLANE]).map(|name| format!("{}-{name}", self.instance()));
-        let mut ids: Vec<String> = of_service.chain([format!("{}-{DATAPLANE}", self.sidecar())]).collect();
+        let of_service = SYNCED.into_iter().chain([DATAPLANE]).map(|name| check_id(&self.instance(), name));
+        let mut ids: Vec<String> = of_service.chain([check_id(&self.sidecar(), DATAPLANE)]).collect();
         ids.sort();
         ids
     }

@@ -52,8 +52,8 @@ impl Fleet<'_> {
     /// owners has changed.
     pub async fn converged(&self) {
         wait_until_done(&format!("{} to converge", self.world.name), || async {
-            let wrong = self.violations().await;
-            if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+            let violations = self.violations().await;
+            if violations.is_empty() { Ok(()) } else { Err(violations.join("\n")) }
         })
         .await;
     }

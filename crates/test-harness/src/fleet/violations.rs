@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{Fleet, FleetTask};
-use local_stack::world::task_id;
+use local_stack::world::instance_ids;
 
 impl Fleet<'_> {
     /// All differences.
     pub async fn violations(&self) -> Vec<String> {
         let list = self.world.consul.get("/v1/acl/tokens").await;
         let tokens = list.as_array().expect("a list of tokens");
-        let mut wrong = self.wrong_logins(tokens);
-        wrong.extend(self.wrong_instances().await);
-        wrong.extend(self.wrong_service_tokens(tokens).await);
-        wrong.extend(self.foreign_changes().await);
-        wrong
+        let mut violations = self.wrong_logins(tokens);
+        violations.extend(self.wrong_instances().await);
+        violations.extend(self.wrong_service_tokens(tokens).await);
+        violations.extend(self.foreign_changes().await);
+        violations
     }
 
     fn active_services(&self) -> BTreeSet<&str> {
@@ -29,8 +29,8 @@ impl Fleet<'_> {
         let is_wrong = |task: &&FleetTask| {
             task.login.as_ref().is_some_and(|login| known.contains(login.accessor_id.as_str()) != task.is_running)
         };
-        let wrong = self.tasks.iter().filter(is_wrong);
-        wrong.map(|task| format!("login token of {}, which is_running: {}", task.arn, task.is_running)).collect()
+        let violations = self.tasks.iter().filter(is_wrong);
+        violations.map(|task| format!("login token of {}, which is_running: {}", task.arn, task.is_running)).collect()
     }
 
     /// Service instances: a running task's service and sidecar proxy are registered, a stopped task's are not.
@@ -38,12 +38,7 @@ impl Fleet<'_> {
         let is_ours = |id: &String| id.starts_with(self.world.name);
         let found: BTreeSet<String> = self.world.service_ids().await.into_iter().filter(is_ours).collect();
         let living = self.tasks.iter().filter(|task| task.is_running);
-        let wanted: BTreeSet<String> = living
-            .flat_map(|task| {
-                let id = format!("{}-{}", task.service, task_id(&task.arn));
-                [format!("{id}-sidecar-proxy"), id]
-            })
-            .collect();
+        let wanted: BTreeSet<String> = living.flat_map(|task| instance_ids(&task.service, &task.arn)).collect();
         found.symmetric_difference(&wanted).map(|id| format!("service {id}, wanted: {}", wanted.contains(id))).collect()
     }
 
@@ -51,7 +46,7 @@ impl Fleet<'_> {
     /// `auth-method` no service has one.
     async fn wrong_service_tokens(&self, tokens: &[Value]) -> Vec<String> {
         let mut found = self.tokens_by_holder(tokens);
-        let (mut wrong, living) = (Vec::new(), self.active_services());
+        let (mut violations, living) = (Vec::new(), self.active_services());
         let mut holders: Vec<(String, String, bool)> = self
             .services
             .iter()
@@ -63,10 +58,10 @@ impl Fleet<'_> {
         for (holder, secret, is_needed) in holders {
             let is_needed = is_needed && self.mode != "auth-method";
             let of_holder = found.remove(holder.as_str()).unwrap_or_default();
-            wrong.extend(self.wrong_pair(&holder, &of_holder, &secret, is_needed).await);
+            violations.extend(self.wrong_pair(&holder, &of_holder, &secret, is_needed).await);
         }
-        wrong.extend(found.into_iter().map(|(holder, of)| format!("orphaned tokens of {holder}: {of:?}")));
-        wrong
+        violations.extend(found.into_iter().map(|(holder, of)| format!("orphaned tokens of {holder}: {of:?}")));
+        violations
     }
 
     /// The accessor IDs of the tokens of these holders.

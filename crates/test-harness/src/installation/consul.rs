@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use local_stack::world::{check_body, instance_body};
+use mesh::{catalog::HealthCheck, consul_ecs::Registration};
+use mesh_examples::registrations;
 use serde_json::{Value, json};
 
-use super::{CLUSTER, Installation, service_accessor, service_token, task_arn, task_id};
+use super::{CLUSTER, Installation, service_accessor, service_token, task_arn};
 use crate::recorder::{Answer, RecordedRequest, Recorder};
 
 /// The list of tokens is sent in so many parts.
@@ -44,64 +47,54 @@ impl Installation {
 
     /// The cluster's node, with a service and a sidecar proxy of each running task.
     fn node(self) -> Value {
-        let instance = |id: &str, name: &str, kind: &str, task: usize| {
-            json!({
-                "ID": id,
-                "Kind": kind,
-                "Service": name,
-                "Tags": [],
-                "Address": "10.0.1.12",
-                "Meta": { "source": "consul-ecs", "task-arn": task_arn(task), "task-id": task_id(task) },
-                "Port": 9090,
-                "Weights": { "Passing": 1, "Warning": 1 },
-                "EnableTagOverride": false,
-                "CreateIndex": 1_234_567,
-                "ModifyIndex": 1_234_567,
-            })
+        let instance = |registration: &Registration| {
+            with(
+                instance_body(registration),
+                json!({
+                    "Tags": [],
+                    "Weights": { "Passing": 1, "Warning": 1 },
+                    "EnableTagOverride": false,
+                    "CreateIndex": 1_234_567,
+                    "ModifyIndex": 1_234_567,
+                }),
+            )
         };
-        let of_task = |task: usize| {
-            let service = self.service(task);
-            let id = format!("{service}-{}", task_id(task));
-            [
-                instance(&id, &service, "", task),
-                instance(&format!("{id}-sidecar-proxy"), &format!("{service}-sidecar-proxy"), "connect-proxy", task),
-            ]
-        };
-        let services: Vec<Value> = (0..self.running).flat_map(of_task).collect();
+        let services: Vec<Value> = self.registrations().iter().map(instance).collect();
         json!({ "Node": { "Node": CLUSTER, "Meta": { "synthetic-node": "true" } }, "Services": services })
     }
 
     /// The checks of the running tasks: of the app, and of the dataplane, on the service and on its sidecar proxy.
     fn checks(self) -> Value {
-        let check = |instance: &str, service: &str, container: &str| {
-            json!({
-                "Node": CLUSTER,
-                "CheckID": format!("{instance}-{container}"),
-                "Name": "Consul ECS health check synced",
-                "Status": "passing",
-                "Notes": format!("consul-ecs created and updates this check because the {container} container has an ECS health check."),
-                "Output": format!("ECS health status is \"HEALTHY\" for container \"{instance}-{container}\""),
-                "ServiceID": instance,
-                "ServiceName": service,
-                "ServiceTags": [],
-                "Type": "consul-ecs-health-check",
-                "Definition": {},
-                "CreateIndex": 1_234_567,
-                "ModifyIndex": 1_234_567,
-            })
+        let read = |check: &HealthCheck| {
+            with(
+                check_body(check),
+                json!({
+                    "Node": CLUSTER,
+                    "Output": format!("ECS health status is \"HEALTHY\" for container \"{}\"", check.id),
+                    "ServiceName": check.service_name,
+                    "ServiceTags": [],
+                    "Definition": {},
+                    "CreateIndex": 1_234_567,
+                    "ModifyIndex": 1_234_567,
+                }),
+            )
         };
-        let of_task = |task: usize| {
-            let service = self.service(task);
-            let id = format!("{service}-{}", task_id(task));
-            let sidecar = |of: &str| format!("{of}-sidecar-proxy");
-            [
-                check(&id, &service, "app"),
-                check(&id, &service, "consul-dataplane"),
-                check(&sidecar(&id), &sidecar(&service), "consul-dataplane"),
-            ]
-        };
+        self.registrations().iter().flat_map(|registration| &registration.checks).map(read).collect()
+    }
+
+    /// What the running tasks have registered.
+    fn registrations(self) -> Vec<Registration> {
+        let of_task = |task: usize| registrations(&self.service(task), &task_arn(task).parse().expect("an ARN"));
         (0..self.running).flat_map(of_task).collect()
     }
+}
+
+/// An object with further fields.
+fn with(mut object: Value, fields: Value) -> Value {
+    if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), fields) {
+        object.extend(fields);
+    }
+    object
 }
 
 /// The path below `/v1`, without the query.

@@ -117,7 +117,7 @@ pub fn stopped_accessor(task: usize) -> String {
     accessor(2, task)
 }
 
-fn task_arn(number: usize) -> String {
+pub fn task_arn(number: usize) -> String {
     format!("arn:aws:ecs:us-east-1:123456789012:task/prod/{}", task_id(number))
 }
 

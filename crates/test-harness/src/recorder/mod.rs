@@ -251,7 +251,7 @@ pub(crate) async fn whole_answer(
     mut headers: HeaderMap,
     body: Bytes,
 ) -> reqwest::Result<Response<Body>> {
-    headers.remove("host");
+    // The host stays: AWS's signatures contain it.
     headers.remove("content-length");
     let answer = client.request(method, url).headers(headers).body(body).send().await?;
     let mut response = Response::new(Body::empty());

@@ -58,11 +58,18 @@ async fn last_line(world: &World<'_>, subject: &str) -> (String, Option<i32>) {
     (said.out.lines().last().unwrap_or_default().to_owned(), said.code)
 }
 
-/// Waits until the last line begins like this: lines of the log come a moment after what they tell of.
-async fn eventually_says(world: &World<'_>, subject: &str, expected: &str) {
-    eventually(&format!("why to say {expected:?}"), SOON, || async {
-        let (line, _) = last_line(world, subject).await;
-        if line.contains(expected) { Ok(()) } else { Err(line) }
+/// The cause that an answer names, and the exit code. What it says of each cause, `crates/diagnosis` tests.
+fn cause(said: &Said) -> (String, Option<i32>) {
+    let document = said.json();
+    (document["cause"].as_str().unwrap_or_else(|| panic!("{document:#}{}", said.errors)).to_owned(), said.code)
+}
+
+/// Waits until an answer names this cause: lines of the log come a moment after what they tell of.
+async fn eventually_because(world: &World<'_>, subject: &str, expected: &str) -> Said {
+    eventually(&format!("why to name {expected}"), SOON, || async {
+        let said = why(world, subject, &["--output", "json"]).await;
+        let (found, _) = cause(&said);
+        if found == expected { Ok(said) } else { Err(found) }
     })
-    .await;
+    .await
 }

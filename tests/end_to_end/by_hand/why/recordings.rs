@@ -1,6 +1,9 @@
 //! The recordings of `status` and `why` in the documentation are what these commands print.
 
-use local_stack::Stack;
+use local_stack::{
+    Stack,
+    wait::{SOON, eventually},
+};
 use serde_json::json;
 use test_harness::{
     ecs_agent::{DATAPLANE, DataplaneService, Release},
@@ -8,7 +11,7 @@ use test_harness::{
     terminal::{IN_COLOUR, WIDTH, assert_recorded},
 };
 
-use super::{STACK, command, eventually_says, said, token, world};
+use super::{STACK, command, last_line, said, token, world};
 
 /// The lines of a recording without what differs from run to run: their order, the digits of IDs and times, and the unit of a span.
 fn comparable(picture: &str) -> String {
@@ -38,7 +41,11 @@ async fn the_recordings_of_status_and_why_are_current() {
     broken.report_stopped(DATAPLANE, 139).await;
     world.deliver(&[world.event(&broken.arn).await]).await;
     world.settled().await;
-    eventually_says(&world, "orders", "The controller drained it at ").await;
+    eventually("why to know from the log who drained the task", SOON, || async {
+        let (line, _) = last_line(&world, "orders").await;
+        if line.contains("The controller drained it at ") { Ok(()) } else { Err(line) }
+    })
+    .await;
     // When a person asks
     let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
     let asked = async |arguments: &[&str], hidden: &[&str]| {

@@ -2,7 +2,7 @@
 
 use mesh::{
     broken::Broken,
-    catalog::{DrainReason, HealthCheck},
+    catalog::DrainReason,
     consul_ecs::names::DATAPLANE,
     member::MemberTask,
     repair::NotRepaired,
@@ -12,7 +12,7 @@ use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
 use super::{Conclusion, TaskEvidence, WhyCause, moment};
 use crate::{
-    status::{TaskVerdict, is_service_token_gone, login_tokens, maintenance, remedy},
+    status::{TaskVerdict, first_line, is_service_token_gone, login_tokens, maintenance, remedy},
     tokens::TokenSource,
 };
 
@@ -60,7 +60,7 @@ pub(super) fn drained(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let placement = &evidence.active()?.task.placement;
     let host = (drain == Some(DrainReason::HostGone)).then(|| format!(". {}", placement.lost_contact()));
     let host = host.unwrap_or_default();
-    let text = first_line(check).unwrap_or("without a reason");
+    let text = first_line(&check.output).or_else(|| first_line(&check.notes)).unwrap_or("without a reason");
     let by = DRAINS.iter().find_map(|action| evidence.done(action));
     let sentence = match by {
         Some(line) => format!(
@@ -77,11 +77,6 @@ pub(super) fn drained(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         ),
     };
     Some(Conclusion::faulty(WhyCause::Drained, sentence))
-}
-
-fn first_line(check: &HealthCheck) -> Option<&str> {
-    let mut lines = check.output.lines().chain(check.notes.lines()).map(str::trim);
-    lines.find(|line| !line.is_empty())
 }
 
 /// `mesh-init` has failed, and the task runs on.

@@ -104,6 +104,10 @@ fn ordinary_ends_say_so() {
         assert_eq!((report.cause, report.condition), (cause, Condition::Ended), "{}", report.conclusion);
         assert!(code == "NewCode" || report.conclusion.starts_with("It ended normally"), "{}", report.conclusion);
     }
+    let report = asked(|cluster, _| stop(cluster, "SpotInterruption", "Your Spot Task was interrupted.", Vec::new()));
+    let expected =
+        "It ended normally: a Spot interruption stopped it. Its service starts another task. No action needed";
+    assert_eq!(report.conclusion, expected);
     let report = asked(|cluster, _| stop(cluster, "NewCode", "new reason", Vec::new()));
     assert_eq!((report.cause, report.condition), (WhyCause::Stopped, Condition::Ended));
 }

@@ -2,13 +2,14 @@
 
 use mesh::{
     catalog::{CheckStatus, DrainReason, HealthCheck},
-    consul_ecs::names::DATAPLANE,
+    consul_ecs::{instance_id, names::DATAPLANE},
     definition::ContainerLog,
     task::{ContainerHealth, TaskContainer},
 };
+use mesh_examples::container;
 
 use super::*;
-use crate::examples::{INIT, configure, container, described, read_token, revision};
+use crate::examples::{INIT, configure, described, read_token, revision};
 
 #[test]
 fn task_that_is_as_it_should_be_is_healthy() {
@@ -244,7 +245,7 @@ fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
         let mut instances = cluster.catalog.as_mut().unwrap().instances.iter_mut();
         instances.find(|it| it.task == id(1) && it.kind.is_empty()).unwrap().name = "other".to_owned();
     });
-    let lost = format!("Consul has lost its instance web-{}: it is no longer registered", id(1));
+    let lost = format!("Consul has lost its instance {}: it is no longer registered", instance_id("web", &id(1)));
     assert!(cause == WhyCause::LostFromTheCatalog && sentence.starts_with(&lost), "{sentence}");
     // Without a login token it takes another proof
     let no_token = "because Consul lists no login token of the task. Otherwise replace the task";

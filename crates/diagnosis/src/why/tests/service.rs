@@ -3,8 +3,10 @@
 use mesh::{task::ContainerHealth, tenancy::Tenancy};
 use observe::{CatalogReading, Definitions, ServiceMessage, ServiceState};
 
+use mesh_examples::container;
+
 use super::*;
-use crate::examples::{INIT, container, described};
+use crate::examples::{INIT, described};
 
 /// The answer for the service, after a change.
 fn asked(change: impl FnOnce(&mut InspectedCluster, &mut Background)) -> WhyReport {

@@ -4,7 +4,7 @@ use super::*;
 
 /// What the removals of the only task of `prod` that ECS does not know wait for.
 fn waits(prod: &Prod) -> Vec<Wait> {
-    let divided = prod.first_look(30);
+    let divided = prod.first_sweep(30);
     assert_eq!(divided.held_back, Vec::new());
     divided.waiting.into_iter().map(|(_, wait)| wait).collect()
 }

@@ -70,7 +70,7 @@ proptest! {
                 prod.observed.tokens.push(token);
                 prod.planned.extend(plan_of([removal]));
             }
-            prod.first_look(percent)
+            prod.first_sweep(percent)
         };
         let (alone, with_unused) = (judged(0), judged(unused));
         prop_assert_eq!(&alone.alarms, &with_unused.alarms);
@@ -102,7 +102,7 @@ proptest! {
             .living("web", 0..living)
             .unknown("web", 120..120 + unknown)
             .logged_in("web", 120..120 + logged_in.min(unknown), 60);
-        for divided in [prod.first_look(percent), prod.second_look(percent)] {
+        for divided in [prod.first_sweep(percent), prod.second_look(percent)] {
             let all = divided.allowed.len() + divided.waiting.len() + divided.held_back.len();
             prop_assert_eq!(all, prod.planned.len());
             prop_assert_eq!(divided.alarms.is_empty(), divided.held_back.is_empty());

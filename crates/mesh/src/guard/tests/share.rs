@@ -97,12 +97,12 @@ fn made_up_logins_block_no_other_service() {
 #[test]
 fn a_forced_second_look_removes_the_tasks_that_it_names_and_no_others() {
     let prod = incomplete().unknown("web", 0..24);
-    let divided = prod.forced_look(30, 12);
+    let divided = prod.forced_second_look(30, 12);
     assert_eq!(divided.allowed, prod.planned[..12]);
     assert_eq!((divided.waiting.len(), divided.held_back.len()), (12, 0), "the others have not waited");
     // Old logins need not wait, and are held back
     let prod = incomplete().unknown("web", 0..12).gone_login("web", 50..80);
-    let divided = prod.forced_look(30, 12);
+    let divided = prod.forced_second_look(30, 12);
     assert_eq!((divided.allowed, divided.held_back), (prod.planned[..12].to_vec(), prod.planned[12..].to_vec()));
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     catalog::{AgentStatus, CatalogNode, ClientAgent, Member, ServiceInstance},
-    examples::{self, token},
+    examples::{self, instance_of, token, unidentified},
     holder::TokenHolder,
     lifecycle::Idle,
     secret::Retirement,
@@ -33,7 +33,7 @@ impl Prod {
 
     /// Adds instances of a service, of tasks that run.
     pub(super) fn living(mut self, service: &str, tasks: Range<u8>) -> Self {
-        self.observed.instances.extend(tasks.map(|number| named("prod", service, number)));
+        self.observed.instances.extend(tasks.map(|number| instance_of("prod", service, number)));
         self
     }
 
@@ -55,7 +55,8 @@ impl Prod {
     }
 
     fn gone(mut self, cluster_name: &str, service: &str, number: u8) -> Self {
-        let (instance, task) = (named(cluster_name, service, number), task(cluster_name, number, TaskPhase::Stopped));
+        let (instance, task) =
+            (instance_of(cluster_name, service, number), unidentified(cluster_name, number, TaskPhase::Stopped));
         self.planned.push(Planned {
             action: Action::Deregister(instance.clone()),
             cluster: task.cluster.clone(),
@@ -88,7 +89,7 @@ impl Prod {
     pub(super) fn gone_login(mut self, service: &str, tasks: Range<u8>) -> Self {
         for number in tasks.clone() {
             self.observed.unknown.insert(arn("prod", number));
-            self.observed.tasks.push(task("prod", number, TaskPhase::Stopped));
+            self.observed.tasks.push(unidentified("prod", number, TaskPhase::Stopped));
         }
         self.logged_in(service, tasks, 90_000)
     }
@@ -99,7 +100,7 @@ impl Prod {
         guard.divide(self.planned.clone(), &self.observed)
     }
 
-    pub(super) fn first_look(&self, percent: u8) -> Divided {
+    pub(super) fn first_sweep(&self, percent: u8) -> Divided {
         self.judged(percent, None)
     }
 
@@ -109,7 +110,7 @@ impl Prod {
     }
 
     /// The second look of a forced sweep, at the first of the tasks that ECS does not know.
-    pub(super) fn forced_look(&self, percent: u8, tasks: usize) -> Divided {
+    pub(super) fn forced_second_look(&self, percent: u8, tasks: usize) -> Divided {
         let named: BTreeSet<TaskArn> = self.observed.unknown.iter().take(tasks).cloned().collect();
         let limit = MaxDeletePercent::new(percent).unwrap();
         let guard = Guard { limit, bounds: &Bounds::DEFAULT, now: now(), waited: Some(&named), is_forced: true };
@@ -126,17 +127,8 @@ fn arn(cluster_name: &str, number: u8) -> TaskArn {
     TaskArn::in_cluster(&cluster(cluster_name), &task_id(number))
 }
 
-fn named(cluster_name: &str, service: &str, number: u8) -> ServiceInstance {
-    let id = format!("{service}-{}", task_id(number));
-    ServiceInstance { id, name: service.to_owned(), ..instance(cluster_name, number) }
-}
-
-fn task(cluster_name: &str, number: u8, phase: TaskPhase) -> MeshTask {
-    MeshTask::unidentified(arn(cluster_name, number), cluster(cluster_name), phase, Tenancy::Community)
-}
-
 pub(super) fn active_with_agent(number: u8) -> MeshTask {
-    MeshTask { runs_client_agent: true, ..task("prod", number, TaskPhase::Active) }
+    MeshTask { runs_client_agent: true, ..unidentified("prod", number, TaskPhase::Active) }
 }
 
 pub(super) fn login_token(cluster_name: &str, number: u8) -> ListedToken {

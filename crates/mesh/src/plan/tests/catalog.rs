@@ -3,7 +3,10 @@
 use proptest::{collection::vec, prelude::*, sample::Index};
 
 use super::{world::any_tenancy, *};
-use crate::examples::check;
+use crate::{
+    consul_ecs::{instance_id, sidecar_of},
+    examples::check,
+};
 
 prop_compose! {
     /// A service or its sidecar on the synthetic node of a configured cluster, or of an unknown one.
@@ -14,7 +17,7 @@ prop_compose! {
         tenancy in any_tenancy(),
     ) -> ServiceInstance {
         let service = instance(cluster_name, number);
-        let id = if is_sidecar { format!("{}-sidecar-proxy", service.id) } else { service.id };
+        let id = if is_sidecar { sidecar_of(&service.id) } else { service.id };
         ServiceInstance { id, tenancy, ..instance(cluster_name, number) }
     }
 }
@@ -99,7 +102,7 @@ fn hosted_service(node: &str, task: &MeshTask, shape: ArnFormat) -> ServiceInsta
     };
     ServiceInstance {
         node: node.to_owned(),
-        id: format!("web-{id}"),
+        id: instance_id("web", id),
         task: id.clone(),
         task_arn: arn.map(|arn| arn.parse().unwrap()),
         ..instance("prod", 0)

@@ -1,6 +1,6 @@
 //! Examples of plans for events, and builders for all tests of the plan.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ use crate::{
     cluster_selection::ClusterSelection,
     consul_ecs::GatewayKind,
     definition::Losses,
-    examples::{self, cluster, instance, other_service, service, task_id},
+    examples::{self, cluster, identity, instance, other_service, service, task, task_id},
     identity::{MeshIdentity, MeshService},
     idleness::TaskListing,
     lifecycle::Idle,
@@ -33,19 +33,8 @@ fn enterprise(partition: &str, namespace: &str) -> Tenancy {
     Tenancy::Enterprise { partition: partition.parse().unwrap(), namespace: namespace.parse().unwrap() }
 }
 
-fn task(cluster_name: &str, number: u8, phase: TaskPhase, service_name: &str) -> MeshTask {
-    let arn = TaskArn::in_cluster(&cluster(cluster_name), &task_id(number));
-    let identity = Some(identity(service(service_name)));
-    MeshTask { identity, ..MeshTask::unidentified(arn, cluster(cluster_name), phase, Tenancy::Community) }
-}
-
 fn login_token(cluster_name: &str, number: u8) -> ListedToken {
     logged_in(u128::from(number) + 1_000, cluster(cluster_name).as_str(), number)
-}
-
-/// The identity of a task that reads no secret.
-fn identity(service: MeshService) -> MeshIdentity {
-    MeshIdentity { service, gateway: None, secrets: Arc::default() }
 }
 
 /// The login token of a task, which named its cluster by `cluster_mark`.

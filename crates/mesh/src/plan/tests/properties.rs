@@ -270,7 +270,7 @@ proptest! {
 
     /// Promise 3, never blind: without the tasks of every cluster no service is idle.
     #[test]
-    fn without_a_look_at_every_cluster_no_token_is_revoked(
+    fn without_a_listing_of_every_cluster_no_token_is_revoked(
         observed in prop_oneof![any_events(), any_partial_sweep()],
         mode in any_mode(),
     ) {

@@ -1,85 +1,80 @@
+//! What Consul has lost of running tasks, or remembers wrongly.
+
 use std::time::Duration;
 
 use jiff::Timestamp;
-
-use super::*;
-use crate::{
-    catalog::CheckStatus,
-    consul_ecs::{Registrar, RegistrarContainer, names::DATAPLANE},
+use mesh::{
+    catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
+    consul_ecs::{
+        Registrar, RegistrarContainer, Registration,
+        names::{CLIENT, DATAPLANE, MESH_INIT},
+    },
     definition::{ContainerDefinition, TaskDefinition},
-    examples::{self, cluster, member, running_task, task_id},
     member::ConfigError,
     release::Release,
-    repair::REPAIR_TAG,
+    repair::{Catalog, Difference, NodeReading, NotRepaired, REPAIR_TAG, Statuses},
     tags::Tags,
-    task::{ContainerHealth, DescribedTask, TaskContainer},
+    task::{ContainerHealth, DescribedTask},
+    tenancy::Tenancy,
     time::later,
 };
+use mesh_examples::{cluster, container, exited, member, registered, registered_by, running_task, task_id};
 
 const CONFIG: &str = r#"{"service":{"port":80},"proxy":{},"healthSyncContainers":["app"]}"#;
 
 fn definition() -> TaskDefinition {
-    examples::definition("consul-ecs-mesh-init", Registrar::MeshInit, CONFIG)
-}
-
-fn container(name: &str, health: ContainerHealth) -> TaskContainer {
-    TaskContainer { name: name.to_owned(), health, is_stopped: false, exit_code: None }
+    registered_by(MESH_INIT, Registrar::MeshInit, CONFIG)
 }
 
 fn client_agent() -> ContainerDefinition {
-    ContainerDefinition { name: "consul-client".to_owned(), ..ContainerDefinition::default() }
-}
-
-fn exited(name: &str, code: i32) -> TaskContainer {
-    TaskContainer { is_stopped: true, exit_code: Some(code), ..container(name, ContainerHealth::Unknown) }
+    ContainerDefinition { name: CLIENT.to_owned(), ..ContainerDefinition::default() }
 }
 
 /// A running task that is registered, and healthy.
 fn task() -> DescribedTask {
-    running_task(vec![
-        exited("consul-ecs-mesh-init", 0),
-        container("app", ContainerHealth::Healthy),
-        container(DATAPLANE, ContainerHealth::Healthy),
-    ])
+    let healthy = |name| container(name, ContainerHealth::Healthy);
+    running_task(1, vec![exited(MESH_INIT, 0), healthy("app"), healthy(DATAPLANE)])
 }
 
 fn expected_of(task: &DescribedTask, definition: &TaskDefinition) -> Result<Vec<Registration>, NotRepaired> {
-    member(task, definition).expected()
+    member(task.clone(), definition.clone()).expected()
 }
 
-fn statuses(task: &DescribedTask, definition: &TaskDefinition) -> Vec<(String, CheckStatus)> {
+/// The instance and the container of each check, and its status.
+type Seen = Vec<(String, String, CheckStatus)>;
+
+fn statuses(task: &DescribedTask, definition: &TaskDefinition) -> Seen {
     let expected = expected_of(task, definition).unwrap();
-    let id = task.arn.id().to_string();
     let checks = expected.into_iter().flat_map(|registration| registration.checks);
-    checks.map(|check| (check.id.replace(&id, "*"), check.status)).collect()
+    checks.map(|it| (it.service_name.clone(), it.container().unwrap().to_owned(), it.status)).collect()
 }
 
-fn passing(names: &[&str], all: [&str; 3]) -> Vec<(String, CheckStatus)> {
-    let status = |name: &str| if names.contains(&name) { CheckStatus::Passing } else { CheckStatus::Critical };
-    all.iter().map(|name| ((*name).to_owned(), status(name))).collect()
+fn passing(checks: &[Check]) -> Seen {
+    let status = |it| if checks.contains(&it) { CheckStatus::Passing } else { CheckStatus::Critical };
+    [APP, SERVICE, SIDECAR].map(|it| (it.0.to_owned(), it.1.to_owned(), status(it))).into()
 }
 
-const APP: &str = "web-*-app";
-const SERVICE: &str = "web-*-consul-dataplane";
-const SIDECAR: &str = "web-*-sidecar-proxy-consul-dataplane";
+type Check = (&'static str, &'static str);
+const APP: Check = ("web", "app");
+const SERVICE: Check = ("web", DATAPLANE);
+const SIDECAR: Check = ("web-sidecar-proxy", DATAPLANE);
 
 #[test]
 fn checks_have_the_health_that_ecs_reports() {
-    let all = [APP, SERVICE, SIDECAR];
-    assert_eq!(statuses(&task(), &definition()), passing(&all, all));
+    assert_eq!(statuses(&task(), &definition()), passing(&[APP, SERVICE, SIDECAR]));
     // Given an unhealthy app: the dataplane's checks depend on it since 0.9
     let mut ailing = task();
     ailing.containers[1].health = ContainerHealth::Unhealthy;
-    assert_eq!(statuses(&ailing, &definition()), passing(&[], all));
+    assert_eq!(statuses(&ailing, &definition()), passing(&[]));
     let mut old = definition();
     old.programs.release = Some(Release::line(0, 8));
-    assert_eq!(statuses(&ailing, &old), passing(&[SERVICE, SIDECAR], all));
+    assert_eq!(statuses(&ailing, &old), passing(&[SERVICE, SIDECAR]));
     // A container that has stopped, or is not there, is critical whatever its last health is
     let mut stopped = task();
     stopped.containers[1].is_stopped = true;
-    assert_eq!(statuses(&stopped, &old), passing(&[SERVICE, SIDECAR], all));
+    assert_eq!(statuses(&stopped, &old), passing(&[SERVICE, SIDECAR]));
     stopped.containers.remove(1);
-    assert_eq!(statuses(&stopped, &old), passing(&[SERVICE, SIDECAR], all));
+    assert_eq!(statuses(&stopped, &old), passing(&[SERVICE, SIDECAR]));
 }
 
 #[test]
@@ -88,7 +83,7 @@ fn configuration_and_region_of_the_task_replace_those_of_its_definition() {
     let own =
         [("CONSUL_ECS_CONFIG_JSON", r#"{"service":{"name":"api","port":1},"proxy":{}}"#), ("AWS_REGION", "eu-west-1")];
     let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    task.placement.overrides.insert("consul-ecs-mesh-init".to_owned(), own.into_iter().collect());
+    task.placement.overrides.insert(MESH_INIT.to_owned(), own.into_iter().collect());
     let mut of_definition = definition();
     registrar(&mut of_definition).region = Some("us-west-2".to_owned());
     let expected = expected_of(&task, &of_definition).unwrap();
@@ -112,8 +107,10 @@ fn registrar(definition: &mut TaskDefinition) -> &mut RegistrarContainer {
 }
 
 fn configure(definition: &mut TaskDefinition, config: Option<&str>) {
-    let configured = registrar(definition).clone().with_config(config.map(str::to_owned));
-    *registrar(definition) = configured;
+    let registrar = registrar(definition);
+    let region = registrar.region.take();
+    *registrar = RegistrarContainer::new(&registrar.name, registrar.registrar, config);
+    registrar.region = region;
 }
 
 #[test]
@@ -123,7 +120,7 @@ fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
         change(&mut task, &mut definition);
         expected_of(&task, &definition).unwrap_err()
     };
-    let name = || "consul-ecs-mesh-init".to_owned();
+    let name = || MESH_INIT.to_owned();
     assert_eq!(why(|_, definition| definition.containers.push(client_agent())), NotRepaired::ClientAgent);
     assert_eq!(
         why(|_, definition| definition.programs.registrar = None),
@@ -143,7 +140,7 @@ fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
     assert_eq!(why(|_, definition| registrar(definition).reads_more = true), ConfigError::ReadsMore(name()).into());
     assert_eq!(why(|_, definition| configure(definition, None)), ConfigError::None(name()).into());
     assert_eq!(
-        why(|task, _| task.placement.rewritten = ["consul-ecs-mesh-init".to_owned()].into()),
+        why(|task, _| task.placement.rewritten = [MESH_INIT.to_owned()].into()),
         ConfigError::ReadsMore(name()).into()
     );
     assert_eq!(why(|task, _| task.tags = Tags::from_iter([(REPAIR_TAG, "off")])), NotRepaired::OptedOut);
@@ -180,8 +177,8 @@ fn control_plane_has_registered_its_task_once_it_is_healthy() {
     let registrar = definition.programs.registrar.as_mut().unwrap();
     registrar.registrar = Registrar::ControlPlane;
     let mut task = task();
-    task.containers[0] = container("consul-ecs-mesh-init", ContainerHealth::Unknown);
-    let starting = NotRepaired::Starting("consul-ecs-mesh-init".to_owned());
+    task.containers[0] = container(MESH_INIT, ContainerHealth::Unknown);
+    let starting = NotRepaired::Starting(MESH_INIT.to_owned());
     assert_eq!(expected_of(&task, &definition), Err(starting));
     task.containers[0].health = ContainerHealth::Healthy;
     assert!(expected_of(&task, &definition).is_ok());
@@ -193,27 +190,10 @@ fn node() -> NodeReading {
     NodeReading { cluster: cluster("prod"), tenancy: Tenancy::Community, exists: true, others: Vec::new() }
 }
 
-/// The catalog with what is expected of the task.
-fn registered(expected: &[Registration]) -> (Vec<ServiceInstance>, Vec<HealthCheck>) {
-    let instances = expected.iter().map(|registration| ServiceInstance {
-        node: registration.node.clone(),
-        id: registration.id.clone(),
-        name: registration.name.clone(),
-        kind: registration.kind.as_str().unwrap_or_default().to_owned(),
-        task: task_id(1),
-        task_arn: None,
-        modify_index: 3,
-        tenancy: registration.tenancy.clone(),
-    });
-    let checks = expected.iter().flat_map(|registration| &registration.checks);
-    let checks = checks.map(|check| HealthCheck { modify_index: 9, ..check.clone() });
-    (instances.collect(), checks.collect())
-}
-
 #[test]
 fn difference_names_what_is_missing() {
     let expected = expected_of(&task(), &definition()).unwrap();
-    let (instances, checks) = registered(&expected);
+    let (instances, checks) = registered(&expected, &task().arn, CheckStatus::Passing);
     let difference = |nodes: &[NodeReading], instances: &[ServiceInstance], checks: &[HealthCheck]| {
         Catalog::new(nodes, instances, checks).difference(&expected)
     };
@@ -239,20 +219,18 @@ fn difference_names_what_is_missing() {
 
 /// What ECS contradicts of checks that all have this status.
 fn compared(task: &DescribedTask, definition: &TaskDefinition, status: CheckStatus) -> Statuses {
-    let member = member(task, definition);
+    let member = member(task.clone(), definition.clone());
     let expected = member.expected().unwrap();
-    let (instances, mut checks) = registered(&expected);
-    for check in &mut checks {
-        check.status = status;
-    }
+    let (instances, checks) = registered(&expected, &task.arn, status);
     member.statuses(&expected, &Catalog::new(&[node()], &instances, &checks))
 }
 
 #[test]
 fn statuses_that_contradict_ecs_are_named_with_what_was_read() {
-    let wrong = compared(&task(), &definition(), CheckStatus::Critical).wrong;
-    assert_eq!(wrong.len(), 3);
-    assert!(wrong.iter().all(|check| (check.status, check.modify_index) == (CheckStatus::Passing, 9)), "{wrong:?}");
+    let contradicting = compared(&task(), &definition(), CheckStatus::Critical).contradicting;
+    assert_eq!(contradicting.len(), 3);
+    let is_passing = |check: &HealthCheck| (check.status, check.modify_index) == (CheckStatus::Passing, 9);
+    assert!(contradicting.iter().all(is_passing), "{contradicting:?}");
     assert_eq!(compared(&task(), &definition(), CheckStatus::Passing), Statuses::default());
 }
 
@@ -261,14 +239,14 @@ fn passing_check_of_a_container_with_unknown_health_is_left_and_reported() {
     let mut unknown = task();
     unknown.containers[1].health = ContainerHealth::Unknown;
     let statuses = compared(&unknown, &definition(), CheckStatus::Passing);
-    assert_eq!(statuses.wrong, []);
+    assert_eq!(statuses.contradicting, []);
     let why = statuses.unconfirmed.unwrap();
     assert!(why.starts_with("ECS health status of container app: UNKNOWN; its check web-"), "{why}");
     // One that does not pass is what health-sync makes of it
     assert_eq!(compared(&unknown, &definition(), CheckStatus::Critical), Statuses::default());
     // A container that has stopped is not unknown
     unknown.containers[1].is_stopped = true;
-    assert_eq!(compared(&unknown, &definition(), CheckStatus::Passing).wrong[0].status, CheckStatus::Critical);
+    assert_eq!(compared(&unknown, &definition(), CheckStatus::Passing).contradicting[0].status, CheckStatus::Critical);
 }
 
 #[test]
@@ -278,7 +256,7 @@ fn app_lowers_no_check_of_the_dataplane_where_the_release_is_not_known() {
     let lowered = |release: Option<Release>| {
         let mut definition = definition();
         definition.programs.release = release;
-        compared(&ailing, &definition, CheckStatus::Passing).wrong.len()
+        compared(&ailing, &definition, CheckStatus::Passing).contradicting.len()
     };
     assert_eq!(lowered(Some(Release::line(0, 9))), 3);
     assert_eq!(lowered(None), 1, "only that of the app");
@@ -290,12 +268,9 @@ fn instance_whose_metadata_replaces_the_task_id_is_not_missing_and_is_corrected(
     let (task, mut definition) = (task(), definition());
     let config = CONFIG.replace(r#""port":80"#, r#""port":80,"meta":{"task-id":"blue"}"#);
     configure(&mut definition, Some(&config));
-    let member = member(&task, &definition);
+    let member = member(task, definition);
     let expected = member.expected().unwrap();
-    let (_, mut checks) = registered(&expected);
-    for check in &mut checks {
-        check.status = CheckStatus::Critical;
-    }
+    let (_, checks) = registered(&expected, &member.task.arn, CheckStatus::Critical);
     let others = expected.iter().map(|it| OtherService {
         id: it.id.clone(),
         name: it.name.clone(),
@@ -306,5 +281,5 @@ fn instance_whose_metadata_replaces_the_task_id_is_not_missing_and_is_corrected(
     let catalog = Catalog::new(&nodes, &[], &checks);
     assert_eq!(catalog.difference(&expected), Some(Difference::default()));
     assert!(catalog.has_task(&task_id(1)) && !catalog.has_task(&task_id(2)));
-    assert_eq!(member.statuses(&expected, &catalog).wrong.len(), 3);
+    assert_eq!(member.statuses(&expected, &catalog).contradicting.len(), 3);
 }

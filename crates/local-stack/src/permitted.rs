@@ -1,0 +1,47 @@
+//! What IAM refused to the functions of a stack: no test allows anything of it.
+
+use std::{fmt::Write as _, fs, path::PathBuf, thread};
+
+use serde_json::Value;
+
+/// A stack whose functions call nothing that their roles do not permit. Where it ends, in a test, what was refused until then fails
+/// the test.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Permitted {
+    pub(crate) stack: String,
+    /// What `ministack_iam.py` records.
+    pub(crate) refused: PathBuf,
+}
+
+impl Permitted {
+    /// The refused calls, each with the statement that is missing.
+    fn refused(&self) -> String {
+        let log = fs::read_to_string(&self.refused).unwrap_or_default();
+        let mut lines = String::new();
+        for refused in log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+            if let Some(role) = self.role(refused["principal"].as_str().unwrap()) {
+                let [action, resource, keys] = ["action", "resource", "keys"].map(|field| &refused[field]);
+                writeln!(lines, "{role} lacks {{ Action: {action}, Resource: {resource} }} with the keys {keys}")
+                    .unwrap();
+            }
+        }
+        lines
+    }
+
+    /// The role of the stack that a session belongs to. CloudFormation names it after the stack, the logical ID and something random.
+    fn role<'a>(&self, principal: &'a str) -> Option<&'a str> {
+        let (_, session) = principal.split_once(":assumed-role/")?;
+        let role = session.split('/').next()?.strip_prefix(&format!("{}-", self.stack))?;
+        role.starts_with(|letter: char| letter.is_ascii_uppercase()).then_some(role)
+    }
+}
+
+impl Drop for Permitted {
+    fn drop(&mut self) {
+        // A second panic would end the process, with the message of the first.
+        if !thread::panicking() {
+            let refused = self.refused();
+            assert!(refused.is_empty(), "IAM refused calls of stack {}:\n{refused}", self.stack);
+        }
+    }
+}
