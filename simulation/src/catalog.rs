@@ -6,7 +6,7 @@ use mesh::{
     arn::{TaskArn, TaskId},
     catalog::{CatalogNode, CheckStatus, HealthCheck, OtherService, ServiceInstance},
     consul_ecs::Registration,
-    tenancy::{Tenancy, TenancyName},
+    tenancy::Tenancy,
 };
 
 use super::{
@@ -138,12 +138,6 @@ impl Consul {
 }
 
 impl World {
-    /// The admin partitions (Enterprise).
-    pub(crate) fn partitions(&self) -> Result<Vec<TenancyName>, Answer> {
-        let partition = self.tenancy.partition().ok_or_else(|| self.scenario.dialect.no_partitions())?;
-        Ok(vec![partition.clone()])
-    }
-
     /// A task registers its service and its sidecar proxy, if this Consul lets it: `mesh-init` on the cluster's node, with critical checks, which
     /// `health-sync` then updates; a client agent on its own, with checks that pass.
     pub(crate) fn register(&mut self, index: usize) {

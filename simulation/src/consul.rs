@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use consul::{Grant, NewToken, Token, grants_of};
+use consul::{Grant, NewToken, Object, ObjectKind, Token, grants_of};
 use mesh::{
     catalog::HealthCheck,
     holder::TokenHolder,
@@ -21,6 +21,7 @@ use super::{
     agents::Agent,
     catalog::Instance,
     dialect::Answer,
+    objects::StoredObject,
     world::{World, service_name},
 };
 
@@ -71,9 +72,10 @@ pub(crate) fn granted(grant: &Grant) -> Map<String, Value> {
 #[derive(Default)]
 pub struct Consul {
     pub(crate) tokens: Vec<Record>,
-    /// The client agents' policies.
-    pub(crate) policies: BTreeSet<String>,
-    pub(crate) nodes: BTreeSet<String>,
+    pub objects: Vec<StoredObject>,
+    /// The answers to writes of objects that Consul refuses, by name.
+    pub(crate) refused: BTreeMap<String, Answer>,
+    pub nodes: BTreeSet<String>,
     pub(crate) agents: Vec<Agent>,
     pub(crate) instances: Vec<Instance>,
     pub checks: Vec<HealthCheck>,
@@ -87,6 +89,7 @@ pub struct Consul {
 impl World {
     /// Creates what exists before the schedule begins: tokens of other owners and of consul-ecs's controller.
     pub(crate) fn create_initial_state(&mut self) {
+        self.create_built_in_objects();
         self.create_neighbours();
         if self.scenario.adopted {
             self.adopt();
@@ -164,7 +167,10 @@ impl World {
     /// The policy that is granted by its name has to exist.
     fn check_policy(&self, new: &NewToken) -> Result<(), Answer> {
         match &new.grant {
-            Grant::Policy(name) if !self.consul.policies.contains(name) => Err(Answer::no_policy_to_link(name)),
+            Grant::Policy(name) => {
+                let known = self.consul.object(ObjectKind::Policy, &new.tenancy, name);
+                known.map(drop).ok_or_else(|| Answer::no_policy_to_link(name))
+            }
             _ => Ok(()),
         }
     }
@@ -189,23 +195,15 @@ impl World {
         token
     }
 
-    pub(crate) fn create_policy(&mut self, name: &str) -> Result<(), Answer> {
-        if self.consul.policies.insert(name.to_owned()) { Ok(()) } else { Err(Answer::policy_in_use(name)) }
-    }
-
-    /// Whether the policy exists.
-    pub(crate) fn policy(&self, name: &str) -> Result<(), Answer> {
-        if self.consul.policies.contains(name) { Ok(()) } else { Err(self.scenario.dialect.no_policy()) }
-    }
-
     /// Deletes a policy and every token's link to it.
-    pub(crate) fn delete_policy(&mut self, name: &str) -> Result<(), Answer> {
+    pub(crate) fn delete_policy(&mut self, policy: &Object) -> Result<(), Answer> {
         for record in &mut self.consul.tokens {
-            if grants_of(&record.grants).policies.iter().any(|linked| linked == name) {
+            if grants_of(&record.grants).policies.contains(&policy.name) {
                 record.grants.remove("Policies");
             }
         }
-        if self.consul.policies.remove(name) { Ok(()) } else { self.scenario.dialect.no_policy_to_delete() }
+        let is_gone = self.consul.remove_object(policy.kind, &policy.tenancy, &policy.name);
+        if is_gone { Ok(()) } else { self.scenario.dialect.no_policy_to_delete() }
     }
 
     pub(crate) fn update_token(&mut self, new: &NewToken) -> Result<Token, Answer> {

@@ -4,8 +4,8 @@ use std::sync::MutexGuard;
 
 use async_trait::async_trait;
 use consul::{
-    AgentReads, AgentWrites, CatalogReads, CatalogWrites, ConsulError, NewToken, Object, Refusal, Token, TokenFilter,
-    TokenReads, TokenSearch, TokenWrites, classify,
+    AgentReads, AgentWrites, CatalogReads, CatalogWrites, ConsulError, NewToken, Object, ObjectReads as _,
+    ObjectWrites as _, Refusal, Token, TokenFilter, TokenReads, TokenSearch, TokenWrites, classify,
 };
 use mesh::{
     arn::{ClusterArn, TaskId},
@@ -22,23 +22,25 @@ use super::{
     world::World,
 };
 
-/// The subject of every error.
+/// The subject of an error, unless it is an object.
 const SUBJECT: &str = "call";
 
-/// Consul's edge. The bootstrap is not simulated.
+/// Consul's edge.
 pub(crate) struct ConsulEdge {
     pub(crate) connection: Connection,
     pub(crate) dialect: Dialect,
 }
 
-fn classified(answer: &Answer) -> Refusal {
-    classify(SUBJECT, answer.status, None, &answer.text)
+fn classified(subject: &str, answer: &Answer) -> Refusal {
+    classify(subject, answer.status, None, &answer.text)
 }
 
 /// What an answer becomes. If it is ambiguous, `own_token` decides: the answer to the request for the controller's own token.
-fn error(answer: &Answer, own_token: Result<(), Answer>) -> ConsulError {
-    let subject = SUBJECT.to_owned();
-    match (classified(answer), own_token.map_err(|answer| classified(&answer))) {
+fn error(subject: &str, answer: &Answer, own_token: Result<(), Answer>) -> ConsulError {
+    let classified = |answer: &Answer| classified(subject, answer);
+    let (refusal, own_token) = (classified(answer), own_token.map_err(|answer| classified(&answer)));
+    let subject = subject.to_owned();
+    match (refusal, own_token) {
         (Refusal::Ambiguous, Ok(())) => ConsulError::NotFound { subject },
         (Refusal::Ambiguous, Err(Refusal::Ambiguous)) => ConsulError::CredentialRejected { subject },
         (Refusal::NoServers(error) | Refusal::Known(error), _)
@@ -56,31 +58,38 @@ impl ConsulEdge {
         label: impl FnOnce() -> String,
         effect: impl FnMut(&mut World) -> Result<T, Answer> + Send + 'static,
     ) -> Result<T, ConsulError> {
-        self.call_refused_by(|_| Answer::unknown_credential(), label, effect).await
+        self.call_about(SUBJECT.to_owned(), label, effect).await
+    }
+
+    /// A call whose errors are about this subject.
+    async fn call_about<T: std::fmt::Debug + Send + 'static>(
+        &self,
+        subject: String,
+        label: impl FnOnce() -> String,
+        effect: impl FnMut(&mut World) -> Result<T, Answer> + Send + 'static,
+    ) -> Result<T, ConsulError> {
+        self.call_refused_by(|_| Answer::unknown_credential(), subject, label, effect).await
     }
 
     /// A call, and the answer to it if Consul does not know the controller's token.
     async fn call_refused_by<T: std::fmt::Debug + Send + 'static>(
         &self,
         unknown_credential: fn(Dialect) -> Answer,
+        subject: String,
         label: impl FnOnce() -> String,
         mut effect: impl FnMut(&mut World) -> Result<T, Answer> + Send + 'static,
     ) -> Result<T, ConsulError> {
-        let dialect = self.dialect;
-        let effect = move |world: &mut World| effect(world).map_err(|answer| error(&answer, Ok(())));
+        let (dialect, failed) = (self.dialect, subject.clone());
+        let effect = move |world: &mut World| effect(world).map_err(|answer| error(&subject, &answer, Ok(())));
         let failure = move |fault| match fault {
-            Fault::Throttled => error(&Answer::throttled(), Ok(())),
-            Fault::Unavailable => error(&Answer::no_leader(), Ok(())),
-            Fault::Credential => error(&unknown_credential(dialect), Err(dialect.unknown_credential_reads_itself())),
-            Fault::NoAnswer => no_answer(),
+            Fault::Throttled => error(&failed, &Answer::throttled(), Ok(())),
+            Fault::Unavailable => error(&failed, &Answer::no_leader(), Ok(())),
+            Fault::Credential => {
+                error(&failed, &unknown_credential(dialect), Err(dialect.unknown_credential_reads_itself()))
+            }
+            Fault::NoAnswer => no_answer(&failed),
         };
         self.connection.call(Service::Consul, label, effect, failure).await
-    }
-
-    /// Whether a policy exists.
-    async fn policy(&self, policy: &Object) -> Result<Option<()>, ConsulError> {
-        let name = policy.name.clone();
-        found(self.call(|| "GET client policy".to_owned(), move |world| world.policy(&name)).await)
     }
 }
 
@@ -92,8 +101,8 @@ fn found<T>(answer: Result<T, ConsulError>) -> Result<Option<T>, ConsulError> {
     }
 }
 
-fn no_answer() -> ConsulError {
-    ConsulError::Unavailable { subject: SUBJECT.to_owned(), reason: "timed out".to_owned(), had_no_effect: false }
+fn no_answer(subject: &str) -> ConsulError {
+    ConsulError::Unavailable { subject: subject.to_owned(), reason: "timed out".to_owned(), had_no_effect: false }
 }
 
 #[async_trait]
@@ -145,24 +154,25 @@ impl TokenWrites for ConsulEdge {
     }
 
     async fn delete_token(&self, _: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError> {
-        let (refused_by, label) = (Dialect::unknown_credential_deletes_token, || format!("DELETE token {accessor}"));
-        found(self.call_refused_by(refused_by, label, move |world| world.delete_token(accessor)).await).map(drop)
+        let (subject, label) = (SUBJECT.to_owned(), || format!("DELETE token {accessor}"));
+        let refused_by = Dialect::unknown_credential_deletes_token;
+        let deleted = self.call_refused_by(refused_by, subject, label, move |world| world.delete_token(accessor));
+        found(deleted.await).map(drop)
     }
 
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {
-        let name = policy.name.clone();
-        match self.call(|| "PUT client policy".to_owned(), move |world| world.create_policy(&name)).await {
+        match self.create(policy, policy.body.clone()).await {
             Ok(()) | Err(ConsulError::Conflict { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
     async fn delete_policy(&self, policy: &Object) -> Result<bool, ConsulError> {
-        let name = policy.name.clone();
-        if self.policy(policy).await?.is_none() {
+        if self.read(policy).await?.is_none() {
             return Ok(false);
         }
-        found(self.call(|| "DELETE client policy".to_owned(), move |world| world.delete_policy(&name)).await)?;
+        let asked = policy.clone();
+        found(self.call(|| format!("DELETE {policy}"), move |world| world.delete_policy(&asked)).await)?;
         Ok(true)
     }
 }
@@ -302,6 +312,6 @@ impl AgentWrites for ConsulEdge {
     }
 }
 
-mod not_simulated;
+mod objects;
 #[cfg(test)]
 mod tests;

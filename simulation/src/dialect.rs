@@ -1,6 +1,7 @@
 //! The unsuccessful answers of two versions of Consul, by HTTP status and text. The tests in `recordings` compare them with the
 //! answers of real servers.
 
+use consul::ObjectKind;
 use fastrand::Rng;
 use mesh::{
     catalog::{HealthCheck, ServiceInstance},
@@ -8,8 +9,8 @@ use mesh::{
 };
 use serde_json::{Value, json};
 
-/// The version whose answers the simulated Consul gives. Only the answers differ: a schedule may have an admin partition or an
-/// auth method with the answers of a version that has none.
+/// The version whose answers the simulated Consul gives. Only the answers differ: a schedule may have an admin partition, or logins
+/// by AWS IAM, with the answers of a version that has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// Consul 1.8.7.
@@ -47,8 +48,19 @@ impl Answer {
         Self::new(500, format!("No such ACL policy with name \"{name}\""))
     }
 
-    pub(crate) fn policy_in_use(name: &str) -> Self {
-        Self::new(500, format!("Invalid Policy: A Policy with Name \"{name}\" already exists"))
+    /// A policy or a role is created with a name that exists.
+    pub(crate) fn name_in_use(kind: ObjectKind, name: &str) -> Self {
+        Self::new(500, format!("Invalid {kind:?}: A {kind:?} with Name \"{name}\" already exists"))
+    }
+
+    /// A role is updated by an ID that does not exist.
+    pub(crate) fn no_role_to_update(id: &str) -> Self {
+        Self::new(500, format!("cannot find role {id}"))
+    }
+
+    /// A binding rule is created for an auth method that does not exist.
+    pub(crate) fn no_method_to_bind(name: &str) -> Self {
+        Self::new(500, format!("cannot find auth method with name \"{name}\""))
     }
 
     /// A transaction whose operations with these indexes delete services that have changed, or do not exist.
@@ -133,10 +145,27 @@ impl Dialect {
         Answer::new(500, format!("Changing a {owner} SecretID is not permitted"))
     }
 
-    /// A policy that does not exist is read.
-    pub(crate) fn no_policy(self) -> Answer {
-        let v1_21 = Answer::new(404, "Requested policy does not exist: ACL not found");
-        self.choose(Answer::new(403, "ACL not found"), v1_21)
+    /// The server's version.
+    pub(crate) fn version(self) -> &'static str {
+        self.choose("1.8.7", "1.21")
+    }
+
+    /// An object that does not exist is read.
+    pub(crate) fn no_object(self, kind: ObjectKind) -> Answer {
+        let (v1_8, name) = match kind {
+            ObjectKind::Policy => (Answer::new(403, "ACL not found"), "policy"),
+            ObjectKind::Role => (Answer::new(404, ""), "role"),
+            ObjectKind::AuthMethod => (Answer::new(404, ""), "auth method"),
+            _ => return self.no_partitions(),
+        };
+        self.choose(v1_8, Answer::new(404, format!("Requested {name} does not exist: ACL not found")))
+    }
+
+    /// An auth method of this type is written.
+    pub(crate) fn check_method_type(self, kind: &str) -> Result<(), Answer> {
+        let known = self.choose(&["jwt", "kubernetes"][..], &["aws-iam", "jwt", "kubernetes"]);
+        let unknown = || Answer::new(500, format!("Invalid Auth Method: Type should be one of: [{}]", known.join(" ")));
+        if known.contains(&kind) { Ok(()) } else { Err(unknown()) }
     }
 
     /// A policy that does not exist is deleted.

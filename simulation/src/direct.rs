@@ -1,4 +1,5 @@
-//! The simulated services without a schedule: calls are served at once, in order. For tests, and for the fuzzers.
+//! The simulated services without a schedule: calls are served at once, and in order unless the world shuffles them. For tests, and for
+//! the fuzzers.
 
 use std::{
     future::poll_fn,
@@ -14,6 +15,7 @@ use mesh::settings::{RepairMode, TokenMode};
 use crate::{
     calls::{CallOutcome, Service, Shared},
     containers::Containers,
+    dialect::Dialect,
     ecs::{End, Start},
     environment::edges,
     health_sync::Release,
@@ -30,7 +32,7 @@ pub struct Direct {
 impl Direct {
     /// One cluster and one service; its task has not started. Consul answers in the dialect.
     #[cfg(test)]
-    pub(crate) fn new(dialect: crate::dialect::Dialect) -> Self {
+    pub(crate) fn new(dialect: Dialect) -> Self {
         Self::drawn(|scenario| (scenario.mode, scenario.dialect) = (TokenMode::SecretsManager, dialect))
     }
 
@@ -68,6 +70,8 @@ impl Direct {
     pub fn with_running(tasks: usize, change: impl FnOnce(&mut Scenario)) -> Self {
         let direct = Self::drawn(|scenario| {
             (scenario.mode, scenario.tasks, scenario.foreign_tokens) = (TokenMode::AuthMethod, tasks, true);
+            // The older one has no such logins.
+            scenario.dialect = Dialect::V1_21;
             scenario.healing.runs_health_sync = true;
             (scenario.healing.release, scenario.healing.repair) = (Release::V0_10, RepairMode::On);
             change(scenario);
@@ -136,15 +140,16 @@ impl Direct {
                 if let Poll::Ready(done) = work.as_mut().poll(context) {
                     return Poll::Ready(done);
                 }
-                let mut pending = self.shared.pending.lock().unwrap();
-                if pending.is_empty() {
+                let count = self.shared.pending.lock().unwrap().len();
+                if count == 0 {
                     return Poll::Pending;
                 }
-                let mut call = pending.remove(0);
-                drop(pending);
+                let next = self.with(|world| world.next_call(count));
+                let mut call = self.shared.pending.lock().unwrap().remove(next);
                 self.with(|world| {
                     world.now += 1_000;
                     world.consul_calls += usize::from(call.service == Service::Consul);
+                    world.begin_outage();
                     let fault = world.down.get(&call.service).copied();
                     let fault = fault.or_else(|| world.denial(call.service));
                     call.perform(world, fault.map_or(outcome, CallOutcome::Refused));

@@ -27,10 +27,10 @@
 //!
 //! Some tasks claim a service that their role is not, or belong to another Consul: nothing is ever registered for them.
 //!
-//! Each seed also has a schedule of deployments: see [`deployments`].
+//! Each seed also has a schedule of deployments, which set Consul up: see [`deployments`]. The other schedules do not
+//! (`BOOTSTRAP=none`).
 //!
-//! Not simulated: the bootstrap of Consul (`BOOTSTRAP=none`), more than one admin partition, ECS services, gateways, and
-//! `control-plane` of consul-ecs 0.7.
+//! Not simulated: more than one admin partition, ECS services, gateways, and `control-plane` of consul-ecs 0.7.
 
 // The simulation panics with a reason when it cannot continue. The switches of a scenario are independent of each other.
 #![allow(
@@ -71,6 +71,7 @@ mod hostile;
 pub mod hosts;
 mod manual_changes;
 mod neighbours;
+pub mod objects;
 mod promises;
 pub mod queue;
 #[cfg(test)]

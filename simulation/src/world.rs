@@ -65,6 +65,10 @@ pub struct World {
     pub(crate) denied: u32,
     /// The number of calls to Consul in a world without a schedule.
     pub(crate) consul_calls: usize,
+    /// Whether concurrent calls are served in any order in a world without a schedule.
+    pub(crate) shuffles_calls: bool,
+    /// The number of calls to Consul after which it goes down, and its fault.
+    pub(crate) outage: Option<(usize, Fault)>,
     /// Whether the controller is being removed for good.
     pub(crate) is_cleaned_up: bool,
     /// The number of tokens of other owners.
@@ -125,6 +129,8 @@ impl World {
             down: BTreeMap::new(),
             denied: 0,
             consul_calls: 0,
+            shuffles_calls: false,
+            outage: None,
             is_cleaned_up: false,
             foreign_tokens: 0,
             fault_free: false,
@@ -149,6 +155,18 @@ impl World {
         world.create_initial_state();
         world.foreign_tokens = world.consul.tokens.iter().filter(|record| record.foreign).count();
         world
+    }
+
+    /// Which of so many calls is served next.
+    pub(crate) fn next_call(&mut self, count: usize) -> usize {
+        if self.shuffles_calls { self.random.usize(..count) } else { 0 }
+    }
+
+    /// Takes Consul down if its outage has come.
+    pub(crate) fn begin_outage(&mut self) {
+        if let Some((_, fault)) = self.outage.filter(|(calls, _)| self.consul_calls > *calls) {
+            self.down.insert(Service::Consul, fault);
+        }
     }
 
     pub(crate) fn chance(&mut self, per_mille: u32) -> bool {

@@ -53,6 +53,11 @@ fn deployments_of_every_kind_are_tried() {
         "could not be asked",
         "nothing was cleaned up: the stack is ROLLBACK_IN_PROGRESS",
         "cleaned up: true",
+        "another controller sets Consul up",
+        "Consul goes down after",
+        "somebody removes",
+        "Consul is set up for arn:aws:iam::123456789012",
+        "Consul is set up for arn:aws:iam::999999999999",
     ] {
         let count = traces.iter().filter(|trace| trace.contains(kind)).count();
         println!("{kind}: {count}");

@@ -9,6 +9,7 @@
 mod acl;
 mod aws;
 mod catalog;
+mod objects;
 
 use std::fmt::Debug;
 

@@ -1,6 +1,6 @@
 //! What the edge makes of the answers of each dialect.
 
-use consul::{Grant, NewToken};
+use consul::{Grant, NewToken, ObjectKind, fields};
 use controller::{Edges, bootstrap::client_agent_policy};
 use mesh::token::TokenPair;
 use secrecy::SecretString;
@@ -21,6 +21,11 @@ fn policy() -> Object {
     client_agent_policy(&HOME, "client")
 }
 
+fn role() -> Object {
+    let body = fields([("Name", "role".into())]);
+    Object { kind: ObjectKind::Role, name: "role".to_owned(), tenancy: HOME, body }
+}
+
 /// The result of a call: `Ok`, or the kind of the error.
 fn kind<T>(result: Result<T, ConsulError>) -> String {
     let debug = result.map_or_else(|error| format!("{error:?}"), |_| "Ok".to_owned());
@@ -37,6 +42,9 @@ async fn calls(edges: &Edges) -> Vec<String> {
         kind(edges.writes.consul.create_policy(&policy()).await),
         kind(edges.writes.consul.delete_policy(&policy()).await),
         kind(edges.writes.consul.force_leave("gone", &HOME).await),
+        kind(edges.reads.consul.read(&role()).await),
+        kind(edges.writes.consul.create(&role(), role().body).await),
+        kind(edges.writes.consul.update(&role(), role().body).await),
     ]
 }
 

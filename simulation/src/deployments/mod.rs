@@ -7,19 +7,23 @@
 //! ```
 //!
 //! In the world, a mesh ran before the stack: a task runs, another has stopped and left its entries, and a secret has a content that
-//! is not the controller's. The promises:
+//! is not the controller's. Others use the same Consul: see `set_up`. The promises:
 //!
 //! - *nothing destroyed*: nothing of the running task is removed, except by the deletion of a completed stack whose last completed
 //!   creation or update asked for it.
 //! - *cleaned up*: that deletion removes everything.
 //! - *never stuck*: a rollback succeeds without Consul, and no value of the secret fails a creation or update. The owner of the
 //!   stack can leave every state.
+//! - *set up*: after a creation or update that succeeds, Consul has every object of the bootstrap once, although another controller
+//!   may have set Consul up at the same time.
+//! - *only extended*: no object of the bootstrap, or of others, is removed or loses a field.
 //! - *nothing late*: a request that `CloudFormation` no longer waits for makes no call to Consul.
 //!
 //! A handler runs to its end before the next step. Without an answer of `CloudFormation` about the stack, a rollback may fail.
 
 mod operations;
 mod requests;
+mod set_up;
 mod stack;
 
 use std::{
@@ -43,6 +47,8 @@ pub(crate) const PREFIX: &str = "deployment: ";
 
 /// The most operations on a stack before its last deletion.
 const OPERATIONS: usize = 5;
+/// About how many calls to Consul a creation makes.
+const LONGEST_SET_UP: usize = 100;
 
 /// One schedule of deployments.
 struct Deployments {
@@ -97,10 +103,12 @@ fn world() -> Direct {
 impl Deployments {
     /// Operates on the stack, and then deletes it while nothing fails any more.
     async fn run(&mut self) {
+        self.prepare_set_up();
         self.toggle_consul();
         self.create().await;
         for _ in 0..self.random.usize(..=OPERATIONS) {
             self.toggle_consul();
+            self.remove_object();
             self.redeliver().await;
             match self.stack.status() {
                 "CREATE_COMPLETE" | "UPDATE_COMPLETE" | "UPDATE_ROLLBACK_COMPLETE" => self.update().await,
@@ -145,9 +153,22 @@ impl Deployments {
         self.set_consul(is_up);
     }
 
-    fn set_consul(&mut self, is_up: bool) {
+    fn draw_fault(&mut self) -> Fault {
         let faults = [Fault::Throttled, Fault::Unavailable, Fault::NoAnswer, Fault::Credential];
-        let fault = faults[self.random.usize(..faults.len())];
+        faults[self.random.usize(..faults.len())]
+    }
+
+    /// Consul may fail during the next request, from one of its calls on.
+    fn draw_outage(&mut self) {
+        if self.fails(8) {
+            let (calls, fault) = (self.random.usize(..LONGEST_SET_UP), self.draw_fault());
+            self.note(|| format!("Consul goes down after {calls} calls: {fault:?}"));
+            self.direct.with(|world| world.outage = Some((world.consul_calls + calls, fault)));
+        }
+    }
+
+    fn set_consul(&mut self, is_up: bool) {
+        let fault = self.draw_fault();
         self.direct.with(|world| {
             world.down.clear();
             if !is_up {

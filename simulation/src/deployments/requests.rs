@@ -88,12 +88,25 @@ impl Deployments {
             world.is_cleaned_up = may_clean_up;
             world.sweep_reads.insert(0, world.now.into());
         });
+        let is_forward = kind != "Delete" && FORWARD.contains(&status.as_str());
+        let other = if is_forward { self.draw_other() } else { None };
+        let objects = self.objects();
+        self.draw_outage();
         let controller = self.direct.controller();
         let is_valid = self.stack.deployed.is_valid;
         let started = if is_valid { Ok(&controller) } else { Err(io::Error::other("wrong settings")) };
         let parsed = Request::deserialize(request.clone()).expect("a request");
         let handled = Box::pin(handle(started, self.formation.as_ref(), parsed, TIME));
-        self.direct.serve_with(CallOutcome::Served, handled).await.expect("an answer");
+        let by_other = async {
+            match &other {
+                Some(other) => other.set_up().await,
+                None => false,
+            }
+        };
+        let both = async { tokio::join!(handled, by_other) };
+        let (handled, is_set_up_by_other) = self.direct.serve_with(CallOutcome::Served, Box::pin(both)).await;
+        handled.expect("an answer");
+        self.direct.with(|world| world.outage = None);
         let answer = self.formation.answer.lock().unwrap().take().expect("an answer");
         self.note(|| format!("{kind} {} while {status} -> {answer}", request["PhysicalResourceId"]));
         if let Some(how) = self.direct.with(|world| world.broken.take()) {
@@ -103,6 +116,13 @@ impl Deployments {
         if !may_clean_up && !lost.is_empty() {
             self.breaks(format!("nothing destroyed: {kind} while {status} removed {lost:?}"));
         }
+        self.check_objects_kept(&objects);
+        if answer["Status"] == "SUCCESS" && (is_forward || kind != "Delete" && self.is_mute) {
+            self.check_is_set_up(&self.direct.with(|world| world.scope.clone()));
+        }
+        if let Some(other) = other.filter(|_| is_set_up_by_other) {
+            self.check_is_set_up(&other.scope);
+        }
         let is_late = !is_deletion && !FORWARD.contains(&status.as_str()) && !self.is_mute;
         if is_late && self.consul_calls() > calls {
             self.breaks(format!("nothing late: {kind} while {status} called Consul"));
@@ -111,7 +131,7 @@ impl Deployments {
         let must_succeed = match kind {
             "Delete" => !is_deletion,
             // No fault of a secret fails it.
-            _ if is_valid && is_up && FORWARD.contains(&status.as_str()) => true,
+            _ if is_valid && is_up && is_forward => true,
             "Update" => status == "UPDATE_ROLLBACK_IN_PROGRESS" && !self.is_mute,
             _ => false,
         };

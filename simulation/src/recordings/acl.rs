@@ -1,12 +1,12 @@
-//! ACL tokens, calls with a token that does not exist, and policies.
+//! ACL tokens, and calls with a token that does not exist.
 
-use consul::{Grant, NewToken, Token};
+use consul::{Grant, NewToken, ObjectKind, Token};
 use mesh::{tenancy::Tenancy, token::TokenPair};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
-use super::{Given, NOTHING, Row, Serve};
-use crate::{consul::Record, dialect::Answer, world::World};
+use super::{Given, NOTHING, Row, Serve, objects::object};
+use crate::{consul::Record, dialect::Answer, objects::ANONYMOUS, world::World};
 
 const HOME: Tenancy = Tenancy::Community;
 
@@ -28,14 +28,13 @@ fn create(world: &mut World, new: &NewToken) -> Result<Value, Answer> {
 /// The first token exists, with its first or with another description.
 const MADE: Given = |world| drop(create(world, &orders(1, 1, "made for orders")).unwrap());
 const RENAMED: Given = |world| drop(create(world, &orders(1, 1, "renamed")).unwrap());
-const WITH_POLICY: Given = |world| world.create_policy("p1").unwrap();
 
 /// The tokens that every server has.
 fn with_built_in_tokens(world: &mut World) {
     let management = json!({ "Policies": [{ "Name": "global-management" }] });
     for (accessor, description, grants) in [
         ("00000000-0000-4000-8000-000000000001", "Bootstrap Token (Global Management)", management),
-        ("00000000-0000-0000-0000-000000000002", "Anonymous Token", json!({})),
+        (ANONYMOUS, "Anonymous Token", json!({})),
     ] {
         let record = world.new_record(description, true);
         let (accessor, grants) = (accessor.parse().unwrap(), grants.as_object().cloned().unwrap());
@@ -108,10 +107,5 @@ pub(super) const ROWS: &[Row] = &[
         with_built_in_tokens(world);
         Ok(listed(world))
     }),
-    ("read a policy by a name that is not there", NOTHING, |world| world.policy("absent").map(|()| json!({}))),
-    ("create a policy", NOTHING, |world| world.create_policy("p1").map(|()| json!({ "Name": "p1" }))),
-    ("create it again", WITH_POLICY, |world| world.create_policy("p1").map(|()| json!({ "Name": "p1" }))),
-    ("read it by name", WITH_POLICY, |world| world.policy("p1").map(|()| json!({ "Name": "p1" }))),
-    ("delete a policy", WITH_POLICY, |world| world.delete_policy("p1").map(|()| json!(true))),
-    ("delete a policy that is gone", NOTHING, |world| world.delete_policy("p1").map(|()| json!(true))),
+    ("read the anonymous token", NOTHING, |world| object(world, ObjectKind::AnonymousToken, ANONYMOUS)),
 ];

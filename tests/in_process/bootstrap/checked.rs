@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 use crate::{
-    bootstrap::{controller, fake::Fake, writes},
+    bootstrap::{
+        controller,
+        translated::{METHOD, TranslatedConsul},
+        writes,
+    },
     time::{LONG, without_pauses},
 };
 
-const METHOD: &str = "acl/auth-method/iam-ecs-service-token";
-
-/// What a Consul also answers whose token has every permission but these.
+/// A Consul without objects, whose token has every permission but these.
 fn permissions(seen: &RecordedRequest, denied: &[&str]) -> Answer {
     match seen.uri.as_str() {
         "/v1/internal/acl/authorize" => {
@@ -30,7 +32,7 @@ fn permissions(seen: &RecordedRequest, denied: &[&str]) -> Answer {
         "/v1/acl/policy/name/ours" => Answer::ok(
             json!({ "Name": "ours", "Rules": "acl = \"write\" operator = \"write\" keyring = \"read\"" }).to_string(),
         ),
-        _ => Answer::Forward,
+        _ => Answer::status(404, ""),
     }
 }
 
@@ -46,24 +48,26 @@ async fn sweep(controller: &Controller, is_scheduled: bool) {
 
 #[tokio::test]
 async fn a_lost_auth_method_is_found_and_the_next_sweep_sets_it_up() {
-    let fake = Fake::new();
-    let upstream = fake.start().await;
-    let consul = Recorder::before(&upstream.url, |seen, _| permissions(seen, &[])).await;
-    let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;
+    let translated = TranslatedConsul::start().await;
+    let consul = &translated.recorder;
+    let controller = translated.controller(&[("BOOTSTRAP", "dataplane")]).await;
     // Given a Consul that is set up
     sweep(&controller, true).await;
     let complete = check(&controller).await.set_up;
     assert_eq!((complete.missing.as_slice(), complete.failed.as_slice()), (&[][..], &[][..]));
     // When somebody deletes the auth method
-    fake.remove(METHOD);
+    translated.consul.delete(&format!("/v1/acl/auth-method/{METHOD}")).await;
     consul.forget();
     let report = check(&controller).await;
-    assert_eq!(report.set_up.missing, ["auth method iam-ecs-service-token"]);
-    let lines: Vec<String> = writes(&consul).into_iter().map(|(line, _)| line).collect();
+    // Then it is missing, and so are the binding rules that Consul deletes with it
+    let (method, rules) = report.set_up.missing.split_first().unwrap();
+    assert_eq!((method.as_str(), rules.len()), ("auth method iam-ecs-service-token", 4));
+    assert!(rules.iter().all(|rule| rule.starts_with("binding rule of ")), "{rules:?}");
+    let lines: Vec<String> = writes(consul).into_iter().map(|(line, _)| line).collect();
     assert_eq!(lines, ["POST /v1/internal/acl/authorize"]);
-    // Then the next scheduled sweep sets it up, although the last one was less than an hour ago
+    // And the next scheduled sweep sets it up, although the last one was less than an hour ago
     sweep(&controller, true).await;
-    assert_ne!(fake.get(METHOD), Value::Null);
+    assert!(translated.has_method().await);
     // And one that finds it reads it once, and nothing else of the set-up
     consul.forget();
     sweep(&controller, true).await;
@@ -73,21 +77,20 @@ async fn a_lost_auth_method_is_found_and_the_next_sweep_sets_it_up() {
 
 #[tokio::test]
 async fn a_missing_auth_method_is_no_fault_of_an_installation_that_sets_nothing_up() {
-    let fake = Fake::new();
-    let consul = fake.start().await;
+    let consul = Recorder::start(|seen, _| permissions(seen, &[])).await;
     let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "none")]).await;
     for _ in 0..2 {
         let order = SweepOrder { is_scheduled: true, ..SweepOrder::default() };
         let report = without_pauses(controller.sweep(&order, Deadline::after(LONG))).await;
         assert!(report.problems.iter().all(|problem| problem.label != ErrorLabel::Bootstrap), "{:?}", report.problems);
     }
-    assert_eq!(fake.get(METHOD), Value::Null);
+    let lines = consul.lines();
+    assert!(!lines.iter().any(|line| line.contains(METHOD) || line.starts_with("PUT")), "{lines:?}");
 }
 
 #[tokio::test]
 async fn a_missing_permission_is_named_with_the_token_s_policies_and_without_its_secret() {
-    let upstream = Fake::new().start().await;
-    let consul = Recorder::before(&upstream.url, |seen, _| permissions(seen, &["operator"])).await;
+    let consul = Recorder::start(|seen, _| permissions(seen, &["operator"])).await;
     let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "full")]).await;
     let report = serde_json::to_value(check(&controller).await).unwrap();
     assert_eq!(report["missingPermissions"], json!(["operator = \"write\""]));
@@ -97,8 +100,7 @@ async fn a_missing_permission_is_named_with_the_token_s_policies_and_without_its
 
 #[tokio::test]
 async fn operator_is_more_than_needed_without_client_agents() {
-    let upstream = Fake::new().start().await;
-    let consul = Recorder::before(&upstream.url, |seen, _| permissions(seen, &[])).await;
+    let consul = Recorder::start(|seen, _| permissions(seen, &[])).await;
     let [operator, keyring] = ["operator = \"write\"", "keyring = \"read\""];
     for (extent, excess) in [("dataplane", &[operator, keyring][..]), ("full", &[keyring])] {
         let controller = controller(&consul.url, "own", &[("BOOTSTRAP", extent)]).await;

@@ -3,12 +3,12 @@
 
 mod checked;
 mod concurrency;
-pub(crate) mod fake;
 mod logins;
 mod preflight;
 mod recorded;
 mod repeated;
 mod requests;
+mod translated;
 
 use controller::{BootstrapReport, Controller, settings::Settings};
 use observe::Deadline;
@@ -21,6 +21,9 @@ use crate::{
 };
 
 const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
+
+/// The accessor ID of the anonymous token.
+const ANONYMOUS: &str = "00000000-0000-0000-0000-000000000002";
 
 /// The policy of the controller's token.
 const POLICY: &str = r#"

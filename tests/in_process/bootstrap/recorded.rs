@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::bootstrap::{bootstrap, controller, errors, fake::Fake, writes};
+use crate::bootstrap::{bootstrap, errors, translated::TranslatedConsul, writes};
 
 /// The requests of `consul-ecs controller` 0.10.0 and the answers of Consul 1.21, with masked IDs and times.
 const RECORDED: &str = include_str!("../../recordings/controller-0.10.0.json");
@@ -47,13 +47,12 @@ async fn bootstrap_writes_what_the_controller_of_consul_ecs_writes() {
     let of_consul_ecs = recorded["requests"].as_array().unwrap().iter().filter(|request| request["method"] == "PUT");
     let of_consul_ecs =
         of_consul_ecs.map(|request| (format!("PUT {}", request["path"].as_str().unwrap()), request["body"].clone()));
-    let fake = Fake::new();
-    let consul = fake.start().await;
+    let consul = TranslatedConsul::start().await;
     let cluster = recorded["cluster"].as_str().unwrap();
     let path = recorded["iamRolePath"].as_str().unwrap();
     let settings = [("ECS_CLUSTER_ARNS", cluster), ("IAM_ROLE_PATH", path), ("BOOTSTRAP", ""), ("TOKEN_MODE", "")];
-    let report = bootstrap(&controller(&consul.url, "own", &settings).await).await;
+    let report = bootstrap(&consul.controller(&settings).await).await;
     assert_eq!(errors(&report), [""; 0]);
-    let own: Vec<(String, Value)> = writes(&consul);
+    let own: Vec<(String, Value)> = writes(&consul.recorder);
     assert_eq!(objects(own.into_iter()), objects(of_consul_ecs));
 }

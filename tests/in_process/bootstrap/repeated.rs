@@ -8,14 +8,13 @@ use std::sync::{
 use controller::Controller;
 use observe::{Deadline, SweepOrder};
 use report::{ErrorLabel, SweepReport};
-use serde_json::Value;
 
 use crate::{
-    bootstrap::{CLUSTER, bootstrap, controller, controller_beside, ecs, errors, fake::Fake},
+    bootstrap::{CLUSTER, bootstrap, controller, controller_beside, ecs, errors, translated::TranslatedConsul},
     environment::refusal,
     time::{LONG, without_pauses},
 };
-use test_harness::recorder::{Answer, Recorder};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 const OTHER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/other";
 
@@ -24,21 +23,17 @@ async fn sweep(controller: &Controller) -> SweepReport {
     without_pauses(controller.sweep(&order, Deadline::after(LONG))).await
 }
 
-fn nodes(consul: &Fake) -> Vec<String> {
-    consul.all("node").iter().map(|node| node["Node"].as_str().unwrap().to_owned()).collect()
-}
-
 #[tokio::test]
 async fn the_next_sweep_retries_what_failed() {
-    let upstream = Fake::new().start().await;
+    let upstream = TranslatedConsul::start().await;
     let is_broken = Arc::new(AtomicBool::new(true));
     let broken = is_broken.clone();
-    let consul = Recorder::before(&upstream.url, move |seen, _| match seen.line().as_str() {
+    let script = move |seen: &RecordedRequest, _| match seen.line().as_str() {
         "PUT /v1/acl/auth-method" if broken.load(Ordering::SeqCst) => Answer::status(403, "Permission denied"),
         _ => Answer::Forward,
-    })
-    .await;
-    let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;
+    };
+    let consul = upstream.behind(script).await;
+    let controller = controller(&consul.url, &upstream.token, &[("BOOTSTRAP", "dataplane")]).await;
     let report = sweep(&controller).await;
     assert!(report.problems.iter().any(|problem| problem.label == ErrorLabel::Bootstrap), "{report:?}");
     // When the cause is fixed, the next sweep retries at once, not after an hour
@@ -57,37 +52,36 @@ async fn only_existing_clusters_get_a_node() {
     let status = Arc::new(Mutex::new(""));
     let of_other = status.clone();
     let ecs = ecs(move |arn| if arn == OTHER { *of_other.lock().unwrap() } else { "ACTIVE" }).await;
-    let fake = Fake::new();
-    let consul = fake.start().await;
+    let consul = TranslatedConsul::start().await;
     let both = [CLUSTER, OTHER].join(",");
     let changes = [("BOOTSTRAP", "dataplane"), ("ECS_CLUSTER_ARNS", both.as_str())];
-    let controller = controller_beside(&ecs.url, &consul.url, "own", &changes).await;
+    let controller = controller_beside(&ecs.url, &consul.recorder.url, &consul.token, &changes).await;
     // Given a cluster that ECS does not know, or that is deleted
     for gone in ["", "INACTIVE"] {
         *status.lock().unwrap() = gone;
         let report = bootstrap(&controller).await;
         assert_eq!(errors(&report), [""; 0]);
-        assert_eq!(nodes(&fake), [CLUSTER], "{gone}");
+        assert_eq!(consul.nodes().await, [CLUSTER], "{gone}");
         sweep(&controller).await;
-        assert_eq!(nodes(&fake), [CLUSTER], "{gone}");
+        assert_eq!(consul.nodes().await, [CLUSTER], "{gone}");
     }
     // When it is created, the next sweep creates its node
     *status.lock().unwrap() = "ACTIVE";
     sweep(&controller).await;
-    assert_eq!(nodes(&fake), [OTHER, CLUSTER]);
+    assert_eq!(consul.nodes().await, [OTHER, CLUSTER]);
 }
 
 #[tokio::test]
 async fn unreadable_clusters_get_no_node() {
     let aws = Recorder::start(|_, _| refusal("AccessDeniedException")).await;
-    let fake = Fake::new();
-    let consul = fake.start().await;
-    let controller = controller_beside(&aws.url, &consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;
+    let consul = TranslatedConsul::start().await;
+    let controller =
+        controller_beside(&aws.url, &consul.recorder.url, &consul.token, &[("BOOTSTRAP", "dataplane")]).await;
     let report = bootstrap(&controller).await;
     assert_eq!(report.failures.len(), 1, "{report:?}");
     assert_eq!(report.failures[0].object, "the clusters' nodes");
-    assert_eq!(nodes(&fake), [""; 0]);
-    assert_ne!(fake.get("acl/auth-method/iam-ecs-service-token"), Value::Null);
+    assert_eq!(consul.nodes().await, [""; 0]);
+    assert!(consul.has_method().await);
     // A sweep reports it once
     let swept = sweep(&controller).await;
     let about_ecs = swept.problems.iter().filter(|problem| problem.reason.contains("AccessDenied")).count();

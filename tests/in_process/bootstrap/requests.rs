@@ -5,11 +5,7 @@ use observe::{CallError, Deadline};
 use serde_json::{Value, json};
 
 use crate::{
-    bootstrap::{
-        CLUSTER, bootstrap, controller, errors,
-        fake::{ANONYMOUS, Fake},
-        lines, writes,
-    },
+    bootstrap::{ANONYMOUS, CLUSTER, bootstrap, controller, errors, lines, translated::TranslatedConsul, writes},
     time::{LONG, over_when},
 };
 use test_harness::recorder::{Answer, Recorder};
@@ -47,9 +43,8 @@ fn objects_of_client_agents() -> [(&'static str, Value); 4] {
 
 #[tokio::test]
 async fn a_second_bootstrap_writes_nothing() {
-    let fake = Fake::new();
-    let consul = fake.start().await;
-    let controller = controller(&consul.url, "own", &[]).await;
+    let translated = TranslatedConsul::start().await;
+    let (consul, controller) = (&translated.recorder, translated.controller(&[]).await);
 
     let report = bootstrap(&controller).await;
     assert_eq!(errors(&report), [""; 0]);
@@ -57,7 +52,7 @@ async fn a_second_bootstrap_writes_nothing() {
     assert_eq!(report.updated, ["the anonymous ACL token"]);
     assert_eq!(report.created.len(), 16);
     // What the controller of consul-ecs 0.10 writes is compared in `recorded`
-    let mut written = writes(&consul);
+    let mut written = writes(consul);
     assert_eq!(written.len(), 17);
     written.retain(|(_, body)| body.to_string().contains("client"));
     assert_eq!(written, objects_of_client_agents().map(|(line, body)| (line.to_owned(), body)));
@@ -66,23 +61,33 @@ async fn a_second_bootstrap_writes_nothing() {
     let report = bootstrap(&controller).await;
     assert_eq!((report.unchanged.len(), report.created.len() + report.updated.len()), (17, 0));
     // Each of the objects is read once; `client/enterprise.rs` has the requests
-    let lines = lines(&consul);
+    let lines = lines(consul);
     assert!(lines.len() == 18 && lines.iter().all(|line| line.starts_with("GET ")), "{lines:?}");
 }
 
 #[tokio::test]
 async fn a_secondary_datacenter_keeps_the_anonymous_token() {
-    let fake = Fake::secondary();
-    let consul = fake.start().await;
-    let report = bootstrap(&controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await).await;
+    let translated = TranslatedConsul::start().await;
+    let consul = translated
+        .behind(|seen, _| match seen.uri.as_str() {
+            "/v1/agent/self" => {
+                let config = json!({ "Datacenter": "dc1" });
+                Answer::ok(json!({ "Config": config, "DebugConfig": { "PrimaryDatacenter": "dc0" } }).to_string())
+            }
+            _ => Answer::Forward,
+        })
+        .await;
+    let report = bootstrap(&controller(&consul.url, &translated.token, &[("BOOTSTRAP", "dataplane")]).await).await;
     assert_eq!(errors(&report), [""; 0]);
-    assert_eq!(fake.get(&format!("acl/token/{ANONYMOUS}"))["Policies"], Value::Null);
-    assert_eq!(fake.get("acl/policy/anonymous-token-policy"), Value::Null);
+    let anonymous = translated.consul.get(&format!("/v1/acl/token/{ANONYMOUS}")).await;
+    assert_eq!(anonymous["Policies"], Value::Null);
+    let policies = translated.names("/v1/acl/policies", "Name").await;
+    assert!(!policies.iter().any(|name| name == "anonymous-token-policy"), "{policies:?}");
 }
 
 #[tokio::test]
 async fn an_unnecessary_bootstrap_makes_no_requests() {
-    let consul = Fake::new().start().await;
+    let consul = Recorder::start(|_, _| Answer::status(404, "")).await;
     for changes in [("BOOTSTRAP", "none"), ("TOKEN_MODE", "secrets-manager")] {
         let report = bootstrap(&controller(&consul.url, "own", &[changes]).await).await;
         assert!(report.failures.is_empty() && report.unchanged.is_empty(), "{report:?}");
@@ -92,16 +97,16 @@ async fn an_unnecessary_bootstrap_makes_no_requests() {
 
 #[tokio::test]
 async fn an_old_consul_lacks_only_the_auth_method() {
-    let fake = Fake::new();
-    let upstream = fake.start().await;
-    let consul = Recorder::before(&upstream.url, |seen, _| match seen.line().as_str() {
-        "PUT /v1/acl/auth-method" => {
-            Answer::status(500, "Invalid Auth Method: Type should be one of: [jwt kubernetes]")
-        }
-        _ => Answer::Forward,
-    })
-    .await;
-    let report = bootstrap(&controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await).await;
+    let upstream = TranslatedConsul::start().await;
+    let consul = upstream
+        .behind(|seen, _| match seen.line().as_str() {
+            "PUT /v1/acl/auth-method" => {
+                Answer::status(500, "Invalid Auth Method: Type should be one of: [jwt kubernetes]")
+            }
+            _ => Answer::Forward,
+        })
+        .await;
+    let report = bootstrap(&controller(&consul.url, &upstream.token, &[("BOOTSTRAP", "dataplane")]).await).await;
     let errors = errors(&report);
     assert_eq!(errors.len(), 5, "the method and its four rules: {errors:?}");
     assert!(
@@ -109,19 +114,18 @@ async fn an_old_consul_lacks_only_the_auth_method() {
     );
     assert!(errors[0].contains("TokenMode auth-method needs Consul 1.12 or newer"), "{}", errors[0]);
     assert!(errors[1].ends_with("not attempted, because auth method iam-ecs-service-token failed"), "{}", errors[1]);
-    assert_eq!(fake.all("acl/role").len(), 3);
-    assert_eq!(fake.all("node").len(), 1);
-    assert_eq!(fake.all("acl/binding-rule").len(), 0);
+    assert_eq!(upstream.names("/v1/acl/roles", "Name").await.len(), 3);
+    assert_eq!(upstream.nodes().await.len(), 1);
+    assert_eq!(upstream.names("/v1/acl/binding-rules", "BindName").await.len(), 0);
 }
 
 #[tokio::test]
 async fn work_beyond_the_deadline_is_reported() {
-    let upstream = Fake::new().start().await;
-    let consul = Recorder::before(&upstream.url, |seen, _| {
-        if seen.line() == "PUT /v1/acl/auth-method" { Answer::Hang } else { Answer::Forward }
-    })
-    .await;
-    let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;
+    let upstream = TranslatedConsul::start().await;
+    let consul = upstream
+        .behind(|seen, _| if seen.line() == "PUT /v1/acl/auth-method" { Answer::Hang } else { Answer::Forward })
+        .await;
+    let controller = controller(&consul.url, &upstream.token, &[("BOOTSTRAP", "dataplane")]).await;
     let deadline = Deadline::after(LONG);
     let is_stuck = || {
         let lines = consul.lines();

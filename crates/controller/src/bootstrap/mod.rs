@@ -329,7 +329,7 @@ impl Bootstrap {
 }
 
 /// The active clusters that are managed: see [`namesakes`]. A node of any other cluster would never be removed.
-fn active(statuses: &ClusterStatuses) -> BTreeSet<ClusterArn> {
+pub(crate) fn active(statuses: &ClusterStatuses) -> BTreeSet<ClusterArn> {
     let Ok(statuses) = statuses else { return BTreeSet::new() };
     let active = statuses.iter().filter(|(_, status)| matches!(status, ClusterStatus::Active { .. }));
     let active: BTreeSet<ClusterArn> = active.map(|(cluster, _)| cluster.clone()).collect();

@@ -20,7 +20,7 @@ use mesh::{
     settings::{PlanSettings, RepairMode},
     task::TaskPhase,
 };
-use observe::{CallError, Deadline, Problem, Survey, SweepOrder, Waited};
+use observe::{CallError, ClusterStatuses, Deadline, Problem, Survey, SweepOrder, Waited};
 use report::{ErrorLabel, Event, LogAction, LogLine, LogOutcome, PlannedAction, SweepReport, TrippedGuard};
 use telemetry::Counted;
 use tokio::time::Instant;
@@ -30,7 +30,7 @@ use self::summary::Swept;
 use crate::{
     announcement::count,
     apply::Applier,
-    bootstrap::{Bootstrap, ClusterPlace},
+    bootstrap::{Bootstrap, ClusterPlace, active},
     context::Context,
     error::ControllerError,
     message::{Message, SecondLook},
@@ -59,11 +59,11 @@ impl Sweep {
     pub(crate) async fn run(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let (mut swept, start) = (Swept::default(), Instant::now());
         for attempt in 1..=MAX_ATTEMPTS {
-            let mut survey = Box::pin(self.survey(order, attempt == 1, &mut swept, deadline)).await;
+            let (mut survey, nodes) = Box::pin(self.survey(order, attempt == 1, &mut swept, deadline)).await;
             let mut divided = self.plan_sweep(&survey, order);
             divided.allowed = within_quotas(divided.allowed, &mut survey.problems);
             if order.dry_run {
-                Box::pin(self.dry_run(order, survey, divided, &mut swept, deadline)).await;
+                Box::pin(self.dry_run(order, (survey, nodes), divided, &mut swept, deadline)).await;
                 break;
             }
             let source = PlanSource::Survey(&survey.observed.secrets);
@@ -88,7 +88,14 @@ impl Sweep {
     }
 
     /// Surveys the clusters of an order, and creates what their tasks lack in Consul. `is_first`: whether it is the first attempt.
-    async fn survey(&self, order: &SweepOrder, is_first: bool, swept: &mut Swept, deadline: Deadline) -> Survey {
+    /// Returns the nodes that were missing as well.
+    async fn survey(
+        &self,
+        order: &SweepOrder,
+        is_first: bool,
+        swept: &mut Swept,
+        deadline: Deadline,
+    ) -> (Survey, Vec<ClusterPlace>) {
         let began = self.context.now();
         let statuses = self.context.observer.cluster_statuses(&order.named(), deadline).await;
         let sets_up = !order.dry_run && order.waited.is_none();
@@ -103,21 +110,22 @@ impl Sweep {
         for (cluster, tasks) in std::mem::take(&mut survey.waiting) {
             survey.observed.leave_out(&cluster, &tasks);
         }
+        let nodes = self.missing_nodes(&survey, &statuses);
         if sets_up {
             let mut missing = self.bootstrap.create_namespaces(&required_places(&survey), deadline).await;
             if self.context.scope.repair == RepairMode::On {
-                missing.extend(self.bootstrap.create_missing(&self.missing_nodes(&survey), deadline).await);
+                missing.extend(self.bootstrap.create_missing(&nodes, deadline).await);
             }
             swept.set_missing(missing);
         }
-        survey
+        (survey, nodes)
     }
 
     /// Adds what a plan would do now to the results.
     async fn dry_run(
         &self,
         order: &SweepOrder,
-        survey: Survey,
+        (survey, nodes): (Survey, Vec<ClusterPlace>),
         mut divided: Divided,
         swept: &mut Swept,
         deadline: Deadline,
@@ -125,7 +133,7 @@ impl Sweep {
         let allowed = std::mem::take(&mut divided.allowed);
         let outcomes = self.applier.dry_run(allowed, &survey.observed.secrets, deadline).await;
         let mut repairs = self.repair(&survey, order, deadline).await;
-        for (cluster, _) in self.missing_nodes(&survey) {
+        for (cluster, _) in nodes {
             let node = cluster.to_string();
             repairs.of(&cluster).planned.push(PlannedAction::CreateNode { node });
         }
@@ -172,12 +180,13 @@ impl Sweep {
     }
 
     /// The nodes of existing clusters that Consul does not have.
-    fn missing_nodes(&self, survey: &Survey) -> Vec<ClusterPlace> {
+    fn missing_nodes(&self, survey: &Survey, statuses: &ClusterStatuses) -> Vec<ClusterPlace> {
         let scope = &self.context.scope;
         if !self.bootstrap.creates_nodes() {
             return Vec::new();
         }
-        let missing = survey.nodes.iter().filter(|node| !node.exists && !survey.is_deleted(&node.cluster));
+        let active = active(statuses);
+        let missing = survey.nodes.iter().filter(|node| !node.exists && active.contains(&node.cluster));
         let is_set_up = |node: &&NodeReading| scope.tenancies_of(&node.cluster).contains(&node.tenancy.home());
         missing.filter(is_set_up).map(|node| (node.cluster.clone(), node.tenancy.home())).collect()
     }

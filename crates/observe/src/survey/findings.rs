@@ -50,7 +50,7 @@ pub struct Survey {
 
 impl Survey {
     /// Whether ECS has deleted the cluster.
-    pub fn is_deleted(&self, cluster: &ClusterArn) -> bool {
+    pub(crate) fn is_deleted(&self, cluster: &ClusterArn) -> bool {
         self.readings.iter().any(|reading| reading.cluster == *cluster && reading.is_deleted)
     }
 

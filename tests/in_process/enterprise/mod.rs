@@ -1,17 +1,19 @@
 //! Consul Enterprise: in which partition and namespace the controller reads and writes, against recorders, because the Community
 //! Edition refuses such requests. How each request of the client names its tenancy is in `client/enterprise.rs`.
 
+mod namespaces;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{
-    bootstrap::{self, fake::Fake},
+    bootstrap,
     client::enterprise::in_short,
     environment::Environment,
     sweep::second_look,
     time::{LONG, without_pauses},
 };
 use local_stack::world::{World, task_id};
-use observe::{Deadline, SweepOrder};
+use observe::Deadline;
 use percent_encoding::percent_decode_str;
 use report::SweepOutcome;
 use serde_json::{Value, json};
@@ -196,29 +198,6 @@ async fn a_token_that_consul_ecs_0_4_1_created_in_the_namespace_default_is_repla
     );
 }
 
-#[tokio::test]
-async fn namespace_of_a_starting_task_is_created_once() {
-    let world = World::without_deployment("new-namespace").await;
-    let tags = tags(&[("partition", "team"), ("namespace", "store")]);
-    let definition = world.definition("new-namespace-shop", &tags, None).await;
-    let (task, next) = (world.run(&definition).await, world.run(&definition).await);
-    let fake = Fake::new();
-    fake.put("namespace/default", json!({ "Name": "default" }));
-    let settings = [("CONSUL_PARTITION", "team")];
-    let environment = Environment::with(&world, fake.start().await, &settings, |edges| edges).await;
-    let handle = async |task: &str| {
-        let event = world.event(task).await;
-        let report = without_pauses(environment.handle(&[event])).await;
-        assert!(report.failures.is_empty(), "{report:?}");
-    };
-    handle(&task).await;
-    let created = fake.get("namespace/store");
-    assert_eq!(created["ACLs"]["PolicyDefaults"], json!([{ "Name": "cross-namespace-read" }]));
-    environment.consul.forget();
-    handle(&next).await;
-    assert_eq!(environment.consul.lines(), [""; 0], "the environment has seen the namespace");
-}
-
 /// The accessor ID of a login token whose task did not log out.
 const LEFT_BEHIND: &str = "22222222-2222-4333-8444-555555555555";
 
@@ -319,116 +298,6 @@ async fn sweeps_and_clean_ups_cover_every_partition() {
 }
 
 #[tokio::test]
-async fn a_tag_creates_no_partition() {
-    let world = World::without_deployment("tag-partition").await;
-    // Given a task of a partition that exists, and that the settings do not name
-    let tags = tags(&[("partition", "foreign"), ("namespace", "store"), ("service-name", "shop")]);
-    let read = [("CONSUL_HTTP_TOKEN", "shop-store-foreign")];
-    let task = world.run(&world.definition_reading("tag-partition-shop", &tags, None, &read).await).await;
-    let fake = Fake::new();
-    fake.put("partition/foreign", json!({ "Name": "foreign" }));
-    fake.put("namespace/default", json!({ "Name": "default" }));
-    let environment = Environment::with(&world, fake.start().await, &IN_TEAM, |edges| edges).await;
-    // When it starts
-    let report = without_pauses(environment.handle(&[world.event(&task).await])).await;
-    // Then its message alone is a fault, and says why
-    let error = &report.faults[0].error;
-    assert!(report.failures.is_empty() && error.field() == Some("consul.hashicorp.com/partition"), "{error}");
-    // And a sweep contains it
-    let report = without_pauses(environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await;
-    let faults: Vec<_> = report.faults.iter().filter(|fault| fault.reason.contains("foreign")).collect();
-    assert!(faults.len() == 1 && faults[0].owner.as_ref().unwrap().contains("tag-partition-shop"), "{report:?}");
-    // And nothing is created for it
-    let written = writes(&environment);
-    assert!(!written.iter().any(|line| line.contains("foreign") || line.contains("store")), "{written:?}");
-    assert!(fake.all("namespace").len() == 1, "{written:?}");
-    assert!(world.pair("tag-partition-shop-store-foreign").await.is_none());
-}
-
-/// The namespaces of a fake, without `default`.
-fn created(fake: &Fake) -> Vec<String> {
-    let names = fake.all("namespace").into_iter().map(|it| it["Name"].as_str().unwrap().to_owned());
-    names.filter(|name| name != "default").collect()
-}
-
-#[tokio::test]
-async fn tags_create_a_few_namespaces_at_once() {
-    let world = World::without_deployment("many-namespaces").await;
-    // Given eleven tasks with a namespace each
-    let mut tasks = Vec::new();
-    for number in 0..11 {
-        let tags = tags(&[("partition", "team"), ("namespace", &format!("space-{number}"))]);
-        tasks.push(world.run(&world.definition(&format!("many-namespaces-{number}"), &tags, None).await).await);
-    }
-    let fake = Fake::new();
-    fake.put("namespace/default", json!({ "Name": "default" }));
-    let environment = Environment::with(&world, fake.start().await, &IN_TEAM, |edges| edges).await;
-    // When they start at once, then ten are created, and the message of the other task returns
-    let mut events = Vec::new();
-    for task in &tasks {
-        events.push(world.event(task).await);
-    }
-    let report = without_pauses(environment.handle(&events)).await;
-    assert_eq!((report.failures.len(), created(&fake).len()), (1, 10), "{report:?}");
-    let error = &report.failures[0].error;
-    assert!(!error.is_permanent() && error.to_string().contains("new namespaces of the tasks of cluster"), "{error}");
-    // And so it is in a sweep, which is complete
-    let fake = Fake::new();
-    fake.put("namespace/default", json!({ "Name": "default" }));
-    let environment = Environment::with(&world, fake.start().await, &IN_TEAM, |edges| edges).await;
-    let sweep = async || {
-        without_pauses(environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await.faults
-    };
-    let faults = sweep().await;
-    assert!(faults.iter().any(|fault| fault.label.as_str() == "over_limit"), "{faults:?}");
-    assert_eq!(created(&fake).len(), 10);
-    let faults = sweep().await;
-    assert!(!faults.iter().any(|fault| fault.label.as_str() == "over_limit"), "{faults:?}");
-    assert_eq!(created(&fake).len(), 11);
-}
-
-#[tokio::test]
-async fn a_task_without_its_namespace_harms_no_other() {
-    let world = World::without_deployment("no-namespace").await;
-    let in_namespace = |name| tags(&[("partition", "team"), ("namespace", name)]);
-    let mut events = Vec::new();
-    for name in ["consul", "bad", "late", "good"] {
-        let definition = world.definition(&format!("no-namespace-{name}"), &in_namespace(name), None).await;
-        events.push(world.event(&world.run(&definition).await).await);
-    }
-    let fake = Fake::new();
-    fake.put("namespace/default", json!({ "Name": "default" }));
-    let upstream = fake.start().await;
-    // Given a Consul that refuses two namespaces for their names, and fails to create a third one
-    let consul = Recorder::before(&upstream.url, |seen, _| {
-        let creates = |name: &str| seen.method != "GET" && seen.body.contains(&format!(r#""Name":"{name}""#));
-        match () {
-            () if creates("consul") => {
-                let text = r#"rpc error making call: Namespace "consul" is reserved for future internal use"#;
-                Answer::status(500, text)
-            }
-            () if creates("bad") => Answer::status(400, "invalid namespace"),
-            () if creates("late") => Answer::status(500, "rpc error making call: EOF"),
-            () => Answer::Forward,
-        }
-    })
-    .await;
-    let environment = Environment::with(&world, consul, &IN_TEAM, |edges| edges).await;
-    let report = without_pauses(environment.handle(&events)).await;
-    let named = |failures: &[controller::Failure], name: &str| {
-        failures.iter().any(|failure| failure.error.to_string().contains(&format!("namespace {name}")))
-    };
-    // Then the message of the third one returns, and the others are faults
-    assert_eq!((report.failures.len(), report.faults.len()), (1, 2), "{report:?}");
-    assert!(named(&report.failures, "late") && named(&report.faults, "consul") && named(&report.faults, "bad"));
-    assert_eq!(created(&fake), ["good"]);
-    // And sweeps are complete without them
-    let report = without_pauses(environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await;
-    let of_namespaces = report.faults.iter().filter(|fault| fault.reason.starts_with("namespace ")).count();
-    assert_eq!((report.outcome, of_namespaces), (SweepOutcome::Done, 3), "{report:?}");
-}
-
-#[tokio::test]
 async fn a_task_without_its_cluster_s_node_is_not_done() {
     let world = World::without_deployment("no-node").await;
     let logs_in = world.run(&world.definition("no-node-a", &tags(&[]), None).await).await;
@@ -467,89 +336,11 @@ async fn unlisted_partitions_are_a_problem() {
     assert_eq!(report.clusters[0].deleted["services"], 1, "{report:?}");
 }
 
-/// A Consul without the partition; once it exists, it has namespaces.
-fn without_partition() -> Fake {
-    let fake = Fake::new();
-    fake.put("namespace/default", json!({ "Name": "default" }));
-    let acls = json!({ "PolicyDefaults": [{ "ID": "p-1", "Name": "user" }] });
-    fake.put("namespace/going", json!({ "Name": "going", "DeletedAt": "2024-01-01T00:00:00Z" }));
-    fake.put("namespace/shop", json!({ "Name": "shop", "Meta": { "by": "user" }, "ACLs": acls }));
-    fake
-}
-
-#[tokio::test]
-async fn namespaces_are_set_up_in_secrets_manager_mode() {
-    let fake = without_partition();
-    let consul = fake.start().await;
-    let settings = [("CONSUL_PARTITION", "team"), ("TOKEN_MODE", "secrets-manager")];
-    let controller = bootstrap::controller(&consul.url, "own", &settings).await;
-    let report = bootstrap::bootstrap(&controller).await;
-    assert_eq!(report.created, ["partition team", "ACL policy cross-namespace-read"], "{report:?}");
-    // Namespaces of other creators stay as they are
-    assert_eq!(report.updated, ["namespace default"]);
-    assert_eq!(
-        fake.get("namespace/default")["ACLs"],
-        json!({ "PolicyDefaults": [{ "Name": "cross-namespace-read" }] })
-    );
-    let rules = r#"partition "team" { namespace_prefix "" { service_prefix "" { policy = "read" } node_prefix "" { policy = "read" } } }"#;
-    assert_eq!(fake.get("acl/policy/cross-namespace-read")["Rules"], rules);
-    asked(&consul, &[]);
-    let report = bootstrap::bootstrap(&controller).await;
-    assert_eq!(report.unchanged.len(), 3, "{report:?}");
-    assert_eq!(
-        asked(&consul, &[]),
-        ["GET /acl/policy/name/cross-namespace-read?HOME", "GET /namespace/default?P", "GET /partition/team"]
-    );
-}
-
-#[tokio::test]
-async fn logins_are_in_the_default_namespace() {
-    let fake = without_partition();
-    let consul = fake.start().await;
-    let controller = bootstrap::controller(&consul.url, "own", &[("CONSUL_PARTITION", "team")]).await;
-    let report = bootstrap::bootstrap(&controller).await;
-    assert!(report.failures.is_empty(), "{report:?}");
-    let mut written = asked(&consul, &[(bootstrap::fake::ANONYMOUS, "{anonymous}")]);
-    written.retain(|line| line.starts_with("PUT"));
-    let written: Vec<(&str, usize)> =
-        written.chunk_by(|line, next| line == next).map(|same| (same[0].as_str(), same.len())).collect();
-    let expected = [
-        ("PUT /acl/auth-method?HOME", 2),
-        ("PUT /acl/binding-rule?HOME", 5),
-        ("PUT /acl/policy?D&ns=default", 1),
-        ("PUT /acl/policy?HOME", 4),
-        ("PUT /acl/role?HOME", 4),
-        // All partitions share one anonymous token
-        ("PUT /acl/token/{anonymous}?D&ns=default", 1),
-        ("PUT /catalog/register?P", 1),
-        ("PUT /namespace/default?P", 1),
-        ("PUT /partition", 1),
-    ];
-    assert_eq!(written, expected);
-    let rules = |policy: &str| fake.get(&format!("acl/policy/{policy}"))["Rules"].as_str().unwrap().to_owned();
-    let read_all =
-        r#"namespace_prefix "" { node_prefix "" { policy = "read" } service_prefix "" { policy = "read" } }"#;
-    assert_eq!(rules("anonymous-token-policy"), format!("partition_prefix \"\" {{ {read_all} }}"));
-    assert_eq!(rules("consul-ecs-api-gateway-policy"), format!("mesh = \"read\"\n{read_all}"));
-    assert_eq!(
-        rules("consul-ecs-client-policy"),
-        r#"node_prefix "" { policy = "write" } namespace_prefix "" { service_prefix "" { policy = "read" } }"#
-    );
-    let selector = r#"entity_tags["consul.hashicorp.com.namespace"] != """#;
-    let bound = "${entity_tags.consul.hashicorp.com.namespace}";
-    let of_namespaces = &fake.get("acl/auth-method/iam-ecs-service-token")["NamespaceRules"];
-    assert_eq!(*of_namespaces, json!([{ "Selector": selector, "BindNamespace": bound }]));
-}
-
 #[tokio::test]
 async fn community_edition_rejects_a_partition() {
-    let upstream = Fake::new().start().await;
-    let consul = Recorder::before(&upstream.url, |seen, _| match seen.uri.as_str() {
-        uri if uri.starts_with("/v1/partition") => Answer::status(404, ""),
-        _ => Answer::Forward,
-    })
-    .await;
-    let controller = bootstrap::controller(&consul.url, "own", &[("CONSUL_PARTITION", "team")]).await;
+    let world = World::without_deployment("community").await;
+    let (address, token) = (&world.consul.address, &world.consul.management_token);
+    let controller = bootstrap::controller(address, token, &[("CONSUL_PARTITION", "team")]).await;
     let [failure] = &bootstrap::bootstrap(&controller).await.failures[..] else { panic!("one failure") };
     assert_eq!(
         failure.error.to_string(),
