@@ -1,6 +1,6 @@
 """Mutation tests of the simulation: applies each mutant to a copy of the sources, and has the simulation search for it.
 
-    mutants.py [MUTANT...]     the mutants with these names (files in simulation/mutants); without names, all mutants
+    mutants.py [MUTANT...]     the mutants with these names (files in testing/simulation/mutants); without names, all mutants
 
 A mutant is a patch: what it breaks, and the change. Each has to break a promise within the schedules that every test run searches.
 The copy is in target/mutants, and is built there: cargo cannot tell two copies of a workspace in one target folder apart.
@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PATCHES = ROOT / "simulation" / "mutants"
+PATCHES = ROOT / "testing" / "simulation" / "mutants"
 COPY = ROOT / "target" / "mutants"
 TARGET = COPY / "target"
 # What cargo reads of the workspace.
-SOURCES = ["Cargo.toml", "Cargo.lock", "benches", "crates", "demo", "docs", "events", "simulation", "src", "template.yaml", "tests"]
-# As many as simulation/tests/search.rs searches.
+SOURCES = ["Cargo.toml", "Cargo.lock", "benches", "crates", "demo", "docs", "events", "src", "template.yaml", "testing", "tests"]
+# As many as testing/simulation/tests/search.rs searches.
 SCHEDULES = 10_000
 # The seconds after which a search that does not end has failed: many times what it takes.
 TIMEOUT = 900

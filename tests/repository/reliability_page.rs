@@ -47,7 +47,7 @@ fn named(page: &str) -> BTreeSet<&str> {
 #[test]
 fn every_test_on_the_pages_exists() {
     let mut tests = BTreeSet::new();
-    for folder in ["crates", "simulation", "src", "tests"] {
+    for folder in ["crates", "src", "testing", "tests"] {
         tests_below(Path::new(folder), &mut tests);
     }
     let pages = [(PAGE, 80), (DEVELOPMENT, 5), (ARCHITECTURE, 5)].map(|(page, least)| (named(page), least));

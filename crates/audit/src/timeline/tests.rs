@@ -107,7 +107,7 @@ fn consul_s_proxy_outlives_an_independent_app() {
     assert_eq!(timeline.lanes[2].stops, Some((0, 1)));
 }
 
-/// As recorded in `simulation/src/recordings/health-sync-life.json`.
+/// As recorded in `testing/simulation/src/recordings/health-sync-life.json`.
 #[test]
 fn health_sync_deregisters_the_service_after_the_dataplane_has_exited() {
     for (release, at_term) in [

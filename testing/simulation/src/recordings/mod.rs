@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Calls with their answers. Random IDs, indexes and times are masked.
-const ANSWERS: &str = include_str!("../../../crates/consul/tests/recordings/consul-answers.json");
+const ANSWERS: &str = include_str!("../../../../crates/consul/tests/recordings/consul-answers.json");
 /// What random IDs, hashes and times are masked with. Indexes are not compared.
 const MASKS: [&str; 3] = ["<uuid>", "<hash>", "<time>"];
 

@@ -4,16 +4,13 @@ use std::{fs, path::Path};
 
 use local_stack::in_repository;
 
-/// The crates that only tests and the demo use.
-pub const NOT_SHIPPED: [&str; 3] = ["local-stack", "mesh-examples", "test-harness"];
-
 /// The path of every production source file in the repository, sorted. New crates are included automatically.
 pub fn sources() -> Vec<String> {
     let mut found = Vec::new();
     walk("src", &mut found);
     let is_crate = |name: &String| in_repository(&format!("crates/{name}")).is_dir();
     let crates = entries("crates").into_iter().filter(is_crate);
-    for folder in crates.filter(|name| !NOT_SHIPPED.contains(&name.as_str())) {
+    for folder in crates {
         walk(&format!("crates/{folder}/src"), &mut found);
     }
     found.sort();
