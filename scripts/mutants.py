@@ -45,6 +45,11 @@ def copy() -> None:
     for path in copied:
         if path.relative_to(COPY) not in wanted:
             path.unlink()
+            # Cargo takes a folder for a member of the workspace.
+            for folder in path.parents:
+                if any(folder.iterdir()):
+                    break
+                folder.rmdir()
 
 
 def take_over_dependencies() -> None:
@@ -76,6 +81,10 @@ def apply(patch: Path, reverse: bool = False) -> None:
         sys.exit(f"mutants: {patch.relative_to(ROOT)} does not apply: update it to the current code")
 
 
+class DoesNotBuild(Exception):
+    pass
+
+
 def build() -> Path:
     flags = os.environ.get("SEARCH_FLAGS")
     if flags is None:
@@ -84,7 +93,7 @@ def build() -> Path:
     env = {**os.environ, "CARGO_TARGET_DIR": str(TARGET)}
     built = subprocess.run(command, cwd=COPY, env=env, stderr=subprocess.PIPE, text=True)
     if built.returncode:
-        sys.exit(f"mutants: the copy does not build:\n{built.stderr}")
+        raise DoesNotBuild(built.stderr)
     return TARGET / "debug" / "simulate"
 
 
@@ -117,11 +126,13 @@ def main() -> int:
         apply(patches[name])
         try:
             caught = search(build())
+            verdict = caught or f"NOT CAUGHT within {SCHEDULES} schedules"
+        except DoesNotBuild as error:
+            caught, verdict = None, f"DOES NOT BUILD: update it to the current code\n{error}"
         finally:
             apply(patches[name], reverse=True)
         if not caught:
             survivors.append(name)
-        verdict = caught or f"NOT CAUGHT within {SCHEDULES} schedules"
         print(f"[{number}/{len(names)}, {time.monotonic() - start:.0f} s] {name}: {verdict}", flush=True)
     if survivors:
         print(f"mutants: not caught: {', '.join(survivors)}", file=sys.stderr)

@@ -21,6 +21,11 @@ ACTIONS = {
     "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
     "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
 }
+# Reads that MiniStack takes for other actions, by a part of their path.
+LAMBDA_GETS = {
+    "/event-source-mappings/": "lambda:GetEventSourceMapping",
+    "/concurrency": "lambda:GetFunctionConcurrency",
+}
 # What a call needs besides its own action, if it sets tags.
 TAGS = {"secretsmanager:CreateSecret": "secretsmanager:TagResource"}
 # Actions of ECS without a resource type, and the kind of resource that others name in a list.
@@ -45,10 +50,14 @@ evaluate = iam_evaluator.evaluate
 known = set()
 
 
-def action_of(service, *request):
+def action_of(service, method, path, *request):
     others.set(())
     keys.set({})
-    action = extract_iam_action(service, *request)
+    if service == "lambda" and method == "GET":
+        for part, action in LAMBDA_GETS.items():
+            if part in path.rstrip("/"):
+                return action
+    action = extract_iam_action(service, method, path, *request)
     return ACTIONS.get(action, action)
 
 

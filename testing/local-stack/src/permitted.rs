@@ -45,3 +45,25 @@ impl Drop for Permitted {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_refused_call_of_the_own_stack_is_named_with_what_is_missing() {
+        let path = std::env::temp_dir().join(format!("refused-{}", std::process::id()));
+        let refused = |stack: &str| Permitted { stack: stack.to_owned(), refused: path.clone() };
+        let principal = "arn:aws:sts::000000000000:assumed-role/mesh-other-ReconcileRole-0A/mesh-other-Reconcile";
+        let keys = json!({ "ecs:cluster": "prod" });
+        let line = json!({ "principal": principal, "action": "ecs:ListTasks", "resource": "*", "keys": keys });
+        fs::write(&path, format!("{line}\n")).unwrap();
+        let stacks = ["mesh-other", "mesh"].map(refused);
+        let said = stacks.each_ref().map(Permitted::refused);
+        fs::remove_file(&path).unwrap();
+        let missing = r#"{ Action: "ecs:ListTasks", Resource: "*" } with the keys {"ecs:cluster":"prod"}"#;
+        assert_eq!(said, [format!("ReconcileRole-0A lacks {missing}\n"), String::new()]);
+    }
+}

@@ -18,8 +18,13 @@ const NAME: &str = "compared";
 
 async fn compare(aws: &Recorder, world: &World<'_>, token: &str, further: &[&str]) -> Said {
     let arguments = [&["compare", "--stack", NAME, "--secret-name-prefix", NAME], further].concat();
-    said(command(&aws.url, &arguments).env("CONSUL_HTTP_ADDR", &world.consul.address).env("CONSUL_HTTP_TOKEN", token))
-        .await
+    said(
+        command(&aws.url, &arguments)
+            .await
+            .env("CONSUL_HTTP_ADDR", &world.consul.address)
+            .env("CONSUL_HTTP_TOKEN", token),
+    )
+    .await
 }
 
 /// Sweeps until the report says this of the instances: planned, done by others, still to do. `MiniStack` may keep the last lines

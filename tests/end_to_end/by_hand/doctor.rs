@@ -4,6 +4,7 @@ use std::process::Stdio;
 
 use local_stack::{
     Stack,
+    aws::ACCOUNT,
     consul::{self, Consul},
     wait::{SOON, eventually},
     world::{World, cluster_arn, documented_policy},
@@ -22,7 +23,7 @@ use crate::fixture::{Fixture, controller_token};
 const EVENT: &str = include_str!("../../../events/task-stopped-essential-container-exited.json");
 
 async fn doctor(aws: &str, arguments: &[&str]) -> Said {
-    said(&mut command(aws, &[&["doctor"], arguments].concat())).await
+    said(&mut command(aws, &[&["doctor"], arguments].concat()).await).await
 }
 
 /// The checks that are not ok: their names, outcomes, what was seen, and commands.
@@ -82,13 +83,15 @@ async fn deployed<'a>(stack: &'static Stack, topic: &str) -> World<'a> {
     Fixture::get().await.deployment_of_its_own(&stack.consul, "doctor", &token, &parameters).await
 }
 
-/// A topic with a key that CloudWatch may use: its ARN.
+/// A topic with a key that CloudWatch may use: its ARN. Who else may use the key, IAM decides.
 async fn encrypted_topic(stack: &Stack) -> String {
+    let root = format!("arn:aws:iam::{ACCOUNT}:root");
+    let account = json!({ "Effect": "Allow", "Principal": { "AWS": root }, "Action": "kms:*", "Resource": "*" });
     let statement = json!({
         "Effect": "Allow", "Principal": { "Service": "cloudwatch.amazonaws.com" },
         "Action": ["kms:Decrypt", "kms:GenerateDataKey*"], "Resource": "*",
     });
-    let policy = json!({ "Version": "2012-10-17", "Statement": [statement] }).to_string();
+    let policy = json!({ "Version": "2012-10-17", "Statement": [account, statement] }).to_string();
     let key = stack.aws.call("kms", "TrentService.CreateKey", &json!({ "Policy": policy })).await;
     let query = [
         ("Action", "CreateTopic"),
@@ -187,7 +190,7 @@ async fn what_an_installation_needs_is_checked_before_it() {
     let before = async |aws: &Recorder, token: &str| {
         let arguments =
             ["doctor", "--before-install", "--stack", "planned", "--clusters", world.name, "--output", "json"];
-        let mut command = command(&aws.url, &arguments);
+        let mut command = command(&aws.url, &arguments).await;
         let made = said(command.env("CONSUL_HTTP_ADDR", &world.consul.address).env("CONSUL_HTTP_TOKEN", token)).await;
         (made.code, made.json()["checks"].clone())
     };

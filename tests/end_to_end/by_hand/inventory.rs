@@ -32,7 +32,7 @@ async fn what_runs_is_listed_with_its_releases() {
     let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
     let inventory = async |format: &str, further: &[&str]| {
         let arguments = [&["inventory", "--cluster", world.name, "--output", format], further].concat();
-        let mut command = command(&aws.url, &arguments);
+        let mut command = command(&aws.url, &arguments).await;
         command.env("CONSUL_HTTP_ADDR", &world.consul.address);
         said(command.env("CONSUL_HTTP_TOKEN", &world.consul.management_token)).await
     };

@@ -8,12 +8,15 @@ mod status;
 mod sweep;
 mod why;
 
-use std::{collections::BTreeSet, process::Stdio};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Stdio,
+};
 
-use local_stack::{aws::REGION, functions::built_binary};
-use serde_json::Value;
+use local_stack::{Stack, aws::REGION, functions::built_binary};
+use serde_json::{Value, json};
 use test_harness::recorder::RecordedRequest;
-use tokio::process::Command;
+use tokio::{process::Command, sync::Mutex};
 
 const PAGE: &str = include_str!("../../../docs/reference/commands/README.md");
 
@@ -30,13 +33,45 @@ impl Said {
     }
 }
 
-/// `ecs-mesh` with AWS at this endpoint, without the user's configuration.
-fn command(endpoint: &str, arguments: &[&str]) -> Command {
+/// `ecs-mesh` with AWS at this endpoint, with the permissions of the command's page, and without the user's configuration.
+async fn command(endpoint: &str, arguments: &[&str]) -> Command {
+    let key = key_of_user(arguments).await;
     let mut command = Command::new(built_binary("ecs-mesh"));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", REGION).stdin(Stdio::null());
-    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test").args(arguments).kill_on_drop(true);
+    command.env("AWS_ACCESS_KEY_ID", &key.0).env("AWS_SECRET_ACCESS_KEY", &key.1).args(arguments).kill_on_drop(true);
     command
+}
+
+/// The access key, with its secret, of a user with exactly the permissions of a command's page.
+async fn key_of_user(arguments: &[&str]) -> (String, String) {
+    static KEYS: Mutex<BTreeMap<String, (String, String)>> = Mutex::const_new(BTreeMap::new());
+    let (name, actions) = granted(arguments);
+    let mut keys = KEYS.lock().await;
+    if let Some(key) = keys.get(&name) {
+        return key.clone();
+    }
+    let statement = json!({ "Effect": "Allow", "Action": actions, "Resource": "*" });
+    let policy = json!({ "Version": "2012-10-17", "Statement": [statement] }).to_string();
+    let iam = aws_sdk_iam::Client::new(&Stack::shared().await.aws.sdk());
+    iam.create_user().user_name(&name).send().await.expect("CreateUser");
+    let put = iam.put_user_policy().user_name(&name).policy_name("page").policy_document(policy);
+    put.send().await.expect("PutUserPolicy");
+    let created = iam.create_access_key().user_name(&name).send().await.expect("CreateAccessKey");
+    let key = created.access_key().expect("a key");
+    let key = (key.access_key_id().to_owned(), key.secret_access_key().to_owned());
+    keys.insert(name, key.clone());
+    key
+}
+
+/// What a command's page permits to call with these arguments, with a name for it.
+fn granted(arguments: &[&str]) -> (String, BTreeSet<String>) {
+    match arguments {
+        ["doctor", "--before-install", ..] => ("before-install".to_owned(), documented("doctor --before-install")),
+        ["status", "--plan", ..] => ("plan".to_owned(), &documented("status") | &documented("status --plan")),
+        [name, ..] => ((*name).to_owned(), documented(name)),
+        [] => panic!("no command"),
+    }
 }
 
 async fn said(command: &mut Command) -> Said {

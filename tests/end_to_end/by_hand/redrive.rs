@@ -53,7 +53,7 @@ fn answer(request: &RecordedRequest, messages: usize, polled: &AtomicUsize) -> A
 }
 
 async fn redrive(stack: &Recorder, arguments: &[&str]) -> Said {
-    said(&mut command(&stack.url, &[&["redrive"], arguments].concat())).await
+    said(&mut command(&stack.url, &[&["redrive"], arguments].concat()).await).await
 }
 
 #[tokio::test]

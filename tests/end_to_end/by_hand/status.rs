@@ -30,7 +30,7 @@ async fn status(world: &World<'_>, arguments: &[&str]) -> Said {
 }
 
 async fn status_at(aws: &str, consul: &str, token: &str, arguments: &[&str]) -> Said {
-    let mut command = command(aws, &[&["status"], arguments].concat());
+    let mut command = command(aws, &[&["status"], arguments].concat()).await;
     said(command.env("CONSUL_HTTP_ADDR", consul).env("CONSUL_HTTP_TOKEN", token)).await
 }
 
@@ -106,7 +106,7 @@ async fn registered_tasks_without_a_proof_are_listed() {
         "{}",
         said.out
     );
-    assert_eq!(consul.lines().len(), 7, "{:?}", consul.lines());
+    assert_eq!(consul.lines().len(), 6, "{:?}", consul.lines());
 }
 
 #[tokio::test]
@@ -181,7 +181,7 @@ async fn a_watched_status_is_printed_again_on_a_pipe() {
     let world = World::without_deployment("status-watch").await;
     of_ecs_service(&world).await.settle().await;
     let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
-    let mut command = command(&aws.url, &["status", "--cluster", world.name, "--watch=1", "--output", "json"]);
+    let mut command = command(&aws.url, &["status", "--cluster", world.name, "--watch=1", "--output", "json"]).await;
     command.env("CONSUL_HTTP_ADDR", &world.consul.address).env("CONSUL_HTTP_TOKEN", token().await);
     let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(child.stdout.take().unwrap()));

@@ -25,7 +25,7 @@ async fn a_sweep_is_planned_asked_for_and_done() {
     let aws = Recorder::before_aws(&stack.aws, |_, _| Answer::Forward).await;
     let sweep = async |further: &[&str]| -> Said {
         let arguments = ["sweep", "--stack", "by-hand", "--cluster", world.name];
-        said(&mut command(&aws.url, &[&arguments, further].concat())).await
+        said(&mut command(&aws.url, &[&arguments, further].concat()).await).await
     };
 
     // Given a task that reads its token, which exists
@@ -41,7 +41,7 @@ async fn a_sweep_is_planned_asked_for_and_done() {
 
     let status = async || -> Said {
         let arguments = ["status", "--plan", "--stack", "by-hand", "--cluster", world.name];
-        let mut status = command(&stack.aws.endpoint, &arguments);
+        let mut status = command(&stack.aws.endpoint, &arguments).await;
         let status = status.env("CONSUL_HTTP_ADDR", &world.consul.address);
         said(status.env("CONSUL_HTTP_TOKEN", &world.consul.management_token)).await
     };
@@ -78,7 +78,7 @@ async fn a_sweep_is_planned_asked_for_and_done() {
     assert_eq!(permissions(&aws.requests()), documented("sweep"));
 
     // A function that does not exist
-    let absent = said(&mut command(&aws.url, &["sweep", "--function", "absent"])).await;
+    let absent = said(&mut command(&aws.url, &["sweep", "--function", "absent"]).await).await;
     assert_eq!(absent.code, Some(2));
     assert!(absent.errors.starts_with("error: function absent: the call failed: "), "{}", absent.errors);
 }

@@ -48,7 +48,7 @@ async fn why(world: &World<'_>, subject: &str, further: &[&str]) -> Said {
 async fn why_at(aws: &str, consul: &str, token: &str, subject: &str, further: &[&str]) -> Said {
     let own = if further.contains(&"--stack") { &[][..] } else { &["--stack", STACK] };
     let arguments = [&["why", subject, "--secret-name-prefix", STACK], own, further].concat();
-    said(command(aws, &arguments).env("CONSUL_HTTP_ADDR", consul).env("CONSUL_HTTP_TOKEN", token)).await
+    said(command(aws, &arguments).await.env("CONSUL_HTTP_ADDR", consul).env("CONSUL_HTTP_TOKEN", token)).await
 }
 
 /// The last line of the answer, and the exit code.

@@ -49,7 +49,7 @@ async fn the_recordings_of_status_and_why_are_current() {
     // When a person asks
     let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
     let asked = async |arguments: &[&str], hidden: &[&str]| {
-        let mut command = command(&aws.url, &[arguments, &IN_COLOUR, hidden].concat());
+        let mut command = command(&aws.url, &[arguments, &IN_COLOUR, hidden].concat()).await;
         command.env("CONSUL_HTTP_ADDR", &world.consul.address).env("CONSUL_HTTP_TOKEN", token().await);
         let said = said(command.env(WIDTH.0, WIDTH.1)).await;
         assert_eq!((said.code, said.errors.as_str()), (Some(1), ""), "{}", said.out);
