@@ -23,6 +23,7 @@ UNTRIED = {
         "sqs:ReceiveMessage": LAMBDA,
     },
     "ReadTaskRoles": {"iam:GetRole": "Consul 1.8 has no auth methods of type aws-iam"},
+    "ReadStatesOfHosts": {"ec2:DescribeInstances": "MiniStack has no container instances"},
     "ReadTasksOfTheAccount": {"ecs:DescribeContainerInstances": "MiniStack has no container instances"},
     "UseTheKeyOfTheSecrets": {"*": "MiniStack checks no permission of keys for secrets"},
     "AttachToTheVpc": {"*": LAMBDA},
@@ -42,18 +43,18 @@ def main() -> int:
             # CloudFormation names a role after the stack, the logical ID and something random.
             stack, logical_id, _ = line["role"].rsplit("-", 2)
             if "granted" in line:
-                granted[line["sid"]].add(line["granted"])
+                granted[line["sid"]].add((logical_id, line["granted"]))
             else:
-                needed[line["sid"], line["needed"]].add(stack)
+                needed[line["sid"], logical_id, line["needed"]].add(stack)
     needless = []
-    print("| statement | action | deployments of tests that need it |\n| --- | --- | --- |")
+    print("| statement | role | action | deployments of tests that need it |\n| --- | --- | --- | --- |")
     for sid in sids():
-        for action in sorted(granted[sid]) or ["*"]:
-            stacks, reason = sorted(needed[sid, action]), UNTRIED.get(sid, {}).get(action)
+        for role, action in sorted(granted[sid]) or [("", "*")]:
+            stacks, reason = sorted(needed[sid, role, action]), UNTRIED.get(sid, {}).get(action)
             shown = ", ".join(stacks[:4]) + (f" and {len(stacks) - 4} more" if len(stacks) > 4 else "")
-            print(f"| {sid} | `{action}` | {shown or reason or 'none'} |")
+            print(f"| {sid} | {role} | `{action}` | {shown or reason or 'none'} |")
             if not stacks and not reason:
-                needless.append(f"{sid}: {action}")
+                needless.append(f"{role or sid}: {action}")
     if needless:
         print(f"statements: no call needs {', '.join(needless)}: remove it, or test what needs it", file=sys.stderr)
     return 1 if needless else 0

@@ -243,6 +243,13 @@ fn tokens_of_services_are_in_reach_unless_tasks_log_in() {
                 assert!(may(&stack, role, &Request::about(action, &web, true)), "{role} in mode {mode}");
                 assert!(!may(&stack, role, &Request::about(action, &elsewhere, true)), "{role} in mode {mode}");
             }
+            for action in ["secretsmanager:DeleteSecret", "secretsmanager:RestoreSecret"] {
+                let secret = below_prefix("web");
+                assert!(
+                    !may(&stack, role, &Request::about(action, &secret, true)),
+                    "{role} in mode {mode} may {action}"
+                );
+            }
             let name = arn(&format!("{PREFIX}-web"));
             assert_eq!(may(&stack, role, &Request::create(&name)), makes_tokens, "{role} in mode {mode}");
             assert!(may(&stack, role, &Request::about(READ, &credential, false)), "{role} in mode {mode}");
