@@ -22,7 +22,7 @@ UNTRIED = {
         "sqs:GetQueueAttributes": LAMBDA,
         "sqs:ReceiveMessage": LAMBDA,
     },
-    "ReadTaskRoles": {"iam:GetRole": "Consul 1.8 has no auth methods of type aws-iam"},
+    "ReadTaskRoles": {"iam:GetRole": "the deployments of the tests set up no auth method of type aws-iam"},
     "ReadStatesOfHosts": {"ec2:DescribeInstances": "MiniStack has no container instances"},
     "ReadTasksOfTheAccount": {"ecs:DescribeContainerInstances": "MiniStack has no container instances"},
     "UseTheKeyOfTheSecrets": {"*": "MiniStack checks no permission of keys for secrets"},
@@ -38,7 +38,10 @@ def sids() -> list[str]:
 
 def main() -> int:
     granted, needed = defaultdict(set), defaultdict(set)
-    for path in sorted((ROOT / "target" / "test").glob("*.statements")):
+    recordings = sorted((ROOT / "target" / "test").glob("*.statements"))
+    if not recordings:
+        sys.exit("statements: nothing is recorded: run the suites first (make test)")
+    for path in recordings:
         for line in map(json.loads, path.read_text().splitlines()):
             # CloudFormation names a role after the stack, the logical ID and something random.
             stack, logical_id, _ = line["role"].rsplit("-", 2)

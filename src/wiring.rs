@@ -149,7 +149,11 @@ struct TokenKey {
 impl CredentialSource for SecretCredential {
     async fn read(&self) -> Result<SecretString, CredentialError> {
         let read = self.secrets.read_value(&self.arn).await;
-        let value = read.map_err(|error| CredentialError::Unreadable(Box::new(error)))?;
+        let unreadable = |error: SecretsError| CredentialError::Unreadable {
+            is_denied: matches!(error, SecretsError::Denied { .. }),
+            source: Box::new(error),
+        };
+        let value = read.map_err(unreadable)?;
         controller_token(&value).ok_or_else(|| CredentialError::NoToken { secret: self.arn.clone() })
     }
 }

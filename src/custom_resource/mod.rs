@@ -33,11 +33,12 @@ const NEVER_CREATED: &str = "ecs-mesh-controller/never-created";
 const MAX_REASON: usize = 2_000;
 /// The remark of an update's rollback.
 const ROLLED_BACK: &str = "the update is rolled back: Consul was neither checked nor set up; the next sweep does both";
-/// How long the set-up is repeated while AWS refuses what it calls, and the pause between two tries: changes of IAM take effect
-/// within seconds, but not at once.
+/// How long the set-up is repeated while AWS denies what it calls, and the pause between two tries: changes of IAM take effect
+/// within seconds, but not at once. Not repeated: what the function reads before it can start (the CA certificate), what finds
+/// Consul's servers in ECS, and calls to SQS.
 ///
 /// Source: <https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html#troubleshoot_general_eventual-consistency>
-const REFUSED_FOR: Duration = Duration::from_mins(1);
+const RETRY_DENIED_FOR: Duration = Duration::from_mins(1);
 const BETWEEN_TRIES: Duration = Duration::from_secs(5);
 /// The least time reserved for the delivery of the answer.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(20);
@@ -69,10 +70,10 @@ enum Failure {
 }
 
 impl Failure {
-    /// Whether AWS refused all that failed.
+    /// Whether AWS denied all that failed.
     fn is_refusal(&self) -> bool {
         match self {
-            Self::Preflight(error) => matches!(error, PreflightError::Consul(ConsulError::CredentialUnreadable { .. })),
+            Self::Preflight(PreflightError::Consul(ConsulError::CredentialUnreadable { is_denied, .. })) => *is_denied,
             Self::Bootstrap(errors) => errors
                 .iter()
                 .all(|error| matches!(error, BootstrapError::Call(error) if error.label() == ErrorLabel::AwsRefused)),
@@ -235,13 +236,13 @@ fn remark(controller: &Controller) -> Remark {
     if controller.mode().acts() { Remark::Done } else { Remark::Observed }
 }
 
-/// Sets up, again and again for a minute if AWS refuses what it calls: the stack may have made the roles a moment ago.
+/// Sets Consul up. Retries for a minute if AWS denies a call: the stack may have just created the roles.
 async fn set_up(controller: &Controller, deadline: Deadline) -> Result<Remark, Failure> {
-    let end = Instant::now() + REFUSED_FOR;
+    let end = Instant::now() + RETRY_DENIED_FOR;
     loop {
         match set_up_once(controller, deadline).await {
             Err(failure) if failure.is_refusal() && Instant::now() < end => {
-                tracing::info!(action = "custom_resource", outcome = "refused", reason = %failure);
+                tracing::info!(action = "custom_resource", outcome = "denied", reason = %failure);
                 sleep(BETWEEN_TRIES).await;
             }
             result => return result,

@@ -166,7 +166,7 @@ async fn a_refused_write_leaves_no_token() {
     let report = environment.handle(&[event]).await;
     assert_eq!(report.failures.len(), 1, "the message comes back");
     assert!(
-        report.failures[0].error.to_string().contains("the function's role may not do this"),
+        report.failures[0].error.to_string().contains("IAM denied the function's role this call"),
         "{}",
         report.failures[0].error
     );

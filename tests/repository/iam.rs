@@ -94,6 +94,16 @@ fn wildcards_only_where_aws_requires_them() {
 }
 
 #[test]
+fn no_role_may_delete_a_secret() {
+    for role in ROLES {
+        let destroying = granted(role, "act")
+            .into_iter()
+            .filter(|action| action.contains("Delete") && action.starts_with("secrets"));
+        assert_eq!(destroying.collect::<Vec<_>>(), Vec::<String>::new(), "{role}");
+    }
+}
+
+#[test]
 fn only_the_own_stack_is_read() {
     let of_stacks = |statement: &Value| texts(&statement["Action"]).iter().any(|it| it.starts_with("cloudformation:"));
     let statements: Vec<Value> = ROLES.iter().flat_map(|role| allowed(role, "act")).filter(of_stacks).collect();

@@ -128,7 +128,10 @@ fn restriction(statement: &Node) -> String {
         let kind = operator.key.as_str();
         operator.node.entries().iter().map(move |key| {
             let sign = match kind {
-                "Null" => return format!("`{}` is given", key.key),
+                "Null" => {
+                    assert_eq!(key.node.text(), Some("false"));
+                    return format!("`{}` is present", key.key);
+                }
                 _ if kind.starts_with("ForAllValues:") => "is only",
                 _ if kind.contains("Not") => "is not",
                 _ => "is",

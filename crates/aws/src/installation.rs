@@ -87,7 +87,8 @@ pub struct Mapping {
 pub struct Topic {
     /// Its policy, in JSON.
     pub policy: String,
-    /// `None` if the topic is not encrypted with KMS.
+    /// `None` if the topic is not encrypted with KMS. Otherwise the key's policy must let the publisher use it:
+    /// <https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html>
     pub key: Option<TopicKey>,
 }
 
@@ -146,7 +147,7 @@ impl AwsInstallation {
         Ok(Caller { account, arn })
     }
 
-    /// Every other stack of the template in the account and region than that of this name.
+    /// The template's other stacks in the account and region.
     pub async fn other_stacks(&self, name: &str) -> Result<Vec<DeployedStack>, InstallationError> {
         let pages = self.formation.describe_stacks().into_paginator().items().send();
         let all: Vec<Stack> = pages.try_collect().await.map_err(failed("the account's stacks"))?;
@@ -224,7 +225,7 @@ impl AwsInstallation {
         Ok(answer.state.ok_or_else(malformed(&subject))? != RuleState::Disabled)
     }
 
-    /// A topic.
+    /// What decides who may publish to a topic.
     pub async fn topic(&self, topic: &str) -> Result<Topic, InstallationError> {
         let answer = self.topics.get_topic_attributes().topic_arn(topic).send().await;
         let mut attributes = answer.map_err(failed(&format!("topic {topic}")))?.attributes.unwrap_or_default();

@@ -23,7 +23,7 @@ use crate::sdk::describe;
 const LONGEST_NAME: usize = 512;
 const DENIED: &str = "AccessDeniedException";
 /// The error of a write because of the account's limits: it certainly has no effect.
-const REFUSED: &str = "LimitExceededException";
+const LIMIT_EXCEEDED: &str = "LimitExceededException";
 /// The errors because of the secret itself: its state or its key. They come before any effect.
 const OF_THE_SECRET: [&str; 6] = [
     "DecryptionFailure",
@@ -43,11 +43,11 @@ pub enum SecretsError {
     /// The call failed, after retries.
     #[error("secret {name}: Secrets Manager call failed: {reason}")]
     Failed { name: String, reason: String },
-    /// The role may not call it, which has no effect.
-    #[error("secret {name}: the function's role may not do this: {reason}")]
+    /// IAM denied the call, so it had no effect.
+    #[error("secret {name}: IAM denied the function's role this call: {reason}")]
     Denied { name: String, reason: String },
-    /// Secrets Manager rejected the write, which has no effect.
-    #[error("secret {name}: Secrets Manager refused the write: {reason}")]
+    /// Secrets Manager rejected the call, which has no effect, because of the account's limits or the key of all secrets.
+    #[error("secret {name}: Secrets Manager refused the call: {reason}")]
     Refused { name: String, reason: String },
     /// The secret's key, resource policy or state rejected the call, which has no effect.
     #[error(
@@ -311,7 +311,7 @@ fn failed(name: &str, error: &(impl Error + ProvideErrorMetadata + 'static)) -> 
     let (name, reason) = (name.to_owned(), describe(error));
     match error.code() {
         Some(DENIED) => SecretsError::Denied { name, reason },
-        Some(REFUSED) => SecretsError::Refused { name, reason },
+        Some(LIMIT_EXCEEDED) => SecretsError::Refused { name, reason },
         _ => SecretsError::Failed { name, reason },
     }
 }

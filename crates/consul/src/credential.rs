@@ -16,9 +16,9 @@ pub enum CredentialError {
     /// The secret does not contain a token.
     #[error("secret {secret} holds no token; expected the bare token, or JSON with a key \"token\"")]
     NoToken { secret: String },
-    /// The secret could not be read.
-    #[error(transparent)]
-    Unreadable(Box<dyn Error + Send + Sync>),
+    /// The secret could not be read, perhaps because AWS denied it.
+    #[error("{source}")]
+    Unreadable { source: Box<dyn Error + Send + Sync>, is_denied: bool },
 }
 
 /// The source of the controller's own token.
@@ -49,6 +49,7 @@ impl Reading {
         let mut value =
             HeaderValue::from_str(self.token.expose_secret()).map_err(|_| ConsulError::CredentialUnreadable {
                 reason: "it contains characters that are invalid in a token".to_owned(),
+                is_denied: false,
             })?;
         value.set_sensitive(true);
         Ok(value)
@@ -86,7 +87,10 @@ impl Credential {
     }
 
     async fn fetch(&self, read: &mut Option<Reading>, generation: u64) -> Result<Reading, ConsulError> {
-        let unreadable = |error: CredentialError| ConsulError::CredentialUnreadable { reason: error.to_string() };
+        let unreadable = |error: CredentialError| ConsulError::CredentialUnreadable {
+            reason: error.to_string(),
+            is_denied: matches!(error, CredentialError::Unreadable { is_denied: true, .. }),
+        };
         let token = self.source.read().await.map_err(unreadable)?;
         let reading = Reading { token, generation };
         *read = Some(reading.clone());

@@ -46,9 +46,9 @@ pub enum ConsulError {
     /// may contain secrets.
     #[error("{subject}: Consul's answer could not be read: {reason}")]
     Malformed { subject: String, reason: String },
-    /// The controller's own credential could not be read.
+    /// The controller's own credential could not be read, perhaps because AWS denied it.
     #[error("the controller's own Consul ACL token could not be read: {reason}")]
-    CredentialUnreadable { reason: String },
+    CredentialUnreadable { reason: String, is_denied: bool },
 }
 
 /// `None` if Consul certainly has no such object.

@@ -162,7 +162,7 @@ mod tests {
             ConsulError::Refused { subject: text(), status: 400, reason: text() },
             ConsulError::Refused { subject: text(), status: 500, reason: text() },
             ConsulError::Malformed { subject: text(), reason: text() },
-            ConsulError::CredentialUnreadable { reason: text() },
+            ConsulError::CredentialUnreadable { reason: text(), is_denied: false },
         ];
         let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
         let task = TaskArn::in_cluster(&cluster, &"0123456789abcdef0123456789abcdef".parse().unwrap());

@@ -146,15 +146,14 @@ pub struct HealthCheck {
 }
 
 /// The prefix of the IDs of the checks with which Consul agents put services into maintenance mode.
-pub const MAINTENANCE: &str = "_service_maintenance:";
-/// The end of the IDs of the checks that drain because a host is gone. Only these drains end before their task, so that no other
+const MAINTENANCE: &str = "_service_maintenance:";
+/// The prefix of the IDs of the checks that drain because a host is gone. Only these drains end before their task, so that no other
 /// drain may share a check with them: one would replace the other.
-const OF_HOST: &str = ":host";
+const HOST_MAINTENANCE: &str = "_host_maintenance:";
 
 /// The instance that a check with this ID puts into maintenance mode.
 pub fn instance_in_maintenance(check_id: &str) -> Option<&str> {
-    let instance = check_id.strip_prefix(MAINTENANCE)?;
-    Some(instance.strip_suffix(OF_HOST).unwrap_or(instance))
+    check_id.strip_prefix(MAINTENANCE).or_else(|| check_id.strip_prefix(HOST_MAINTENANCE))
 }
 
 /// Why an instance is drained.
@@ -185,10 +184,10 @@ impl HealthCheck {
     /// The check that drains an instance: a critical check that no health sync updates. Consul agents use the same check
     /// for maintenance mode: <https://developer.hashicorp.com/consul/commands/maint>
     pub fn maintenance(instance: &ServiceInstance, reason: DrainReason) -> Self {
-        let end = if reason == DrainReason::HostGone { OF_HOST } else { "" };
+        let prefix = if reason == DrainReason::HostGone { HOST_MAINTENANCE } else { MAINTENANCE };
         Self {
             node: instance.node.clone(),
-            id: format!("{MAINTENANCE}{}{end}", instance.id),
+            id: format!("{prefix}{}", instance.id),
             name: "Service Maintenance Mode".to_owned(),
             kind: "maintenance".to_owned(),
             notes: reason.as_str().to_owned(),
@@ -205,7 +204,7 @@ impl HealthCheck {
     pub fn drain(&self) -> Option<DrainReason> {
         let is_in = |text: &str, reason: DrainReason| text.lines().any(|line| line.trim() == reason.as_str());
         let said = |reason: &DrainReason| is_in(&self.notes, *reason) || is_in(&self.output, *reason);
-        self.id.strip_prefix(MAINTENANCE).and_then(|_| DrainReason::ALL.into_iter().find(said))
+        instance_in_maintenance(&self.id).and_then(|_| DrainReason::ALL.into_iter().find(said))
     }
 
     /// Whether it drains an instance because the host of its task was gone.

@@ -17,6 +17,13 @@ pub(crate) async fn try_concurrently_in_order<T, E>(
     stream::iter(work).buffered(CONCURRENCY).try_collect().await
 }
 
+/// Runs work concurrently, up to [`CONCURRENCY`], until the first error; the results are in the order in which they come.
+pub(crate) async fn try_concurrently<T, E>(
+    work: impl Iterator<Item = impl Future<Output = Result<T, E>>>,
+) -> Result<Vec<T>, E> {
+    stream::iter(work).buffer_unordered(CONCURRENCY).try_collect().await
+}
+
 /// Runs work concurrently, up to [`CONCURRENCY`]; the results are in the order in which they come.
 pub async fn concurrently<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     stream::iter(work).buffer_unordered(CONCURRENCY).collect().await

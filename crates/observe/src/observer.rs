@@ -22,7 +22,7 @@ use mesh::{
 
 use crate::{
     clock::{Clock, TimestampCache},
-    concurrency::try_concurrently_in_order,
+    concurrency::try_concurrently,
     edges::{ConsulReads, EcsReads, Reads},
     error::CallError,
 };
@@ -92,5 +92,5 @@ pub(crate) async fn client_agents(
         let node = node.filter(|node| node.name == member.name);
         Ok::<_, CallError>(node.map(|node| ClientAgent { member, node, tenancy: tenancy.clone() }))
     });
-    Ok(try_concurrently_in_order(reads).await?.into_iter().flatten().collect())
+    Ok(try_concurrently(reads).await?.into_iter().flatten().collect())
 }

@@ -22,7 +22,7 @@ use tracing::warn;
 
 use crate::{
     clock::Deadline,
-    concurrency::{concurrently, try_concurrently_in_order},
+    concurrency::{concurrently, try_concurrently, try_concurrently_in_order},
     definitions::Definitions,
     edges::EcsReads,
     error::CallError,
@@ -113,7 +113,7 @@ impl Observer {
             let tasks = self.tasks_of_existing(&cluster).await?;
             Ok::<_, CallError>((cluster, tasks))
         });
-        let clusters: ClusterTasks = try_concurrently_in_order(reads).await?.into_iter().collect();
+        let clusters: ClusterTasks = try_concurrently(reads).await?.into_iter().collect();
         let arns = clusters.values().flatten().filter_map(|task| task.definition.as_ref());
         let definitions = self.definitions(arns, deadline).await;
         Ok(Some(TaskListing { listed_at, tasks: self.listed_tasks(&clusters, &definitions)? }))

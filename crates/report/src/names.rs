@@ -93,7 +93,7 @@ names! {
     /// Why something failed, for metrics and log queries.
     ErrorLabel {
         Invalid = "invalid",
-        /// AWS refused a call, for want of a permission.
+        /// AWS denied a call: a permission is missing.
         AwsRefused = "aws_refused",
         Bootstrap = "bootstrap",
         /// One owner has more of something than is handled at once; the rest waits.

@@ -50,7 +50,7 @@ pub struct Deployed {
     pub cluster_deleted_rule: String,
     /// The audit's outputs, unless it is disabled.
     pub audit: Option<DeployedAudit>,
-    /// That the functions call nothing that IAM refuses.
+    /// Fails the test that holds it if IAM refuses a call.
     pub permitted: Permitted,
 }
 
@@ -67,7 +67,7 @@ pub struct DeployedAudit {
     pub topic: String,
     /// Name of the S3 bucket for large reports and for the record of announcements.
     pub bucket: String,
-    /// That the function calls nothing that IAM refuses.
+    /// That of its stack, for tests that hold no more of it.
     pub permitted: Permitted,
 }
 

@@ -13,7 +13,7 @@ import os
 
 from ministack import app
 from ministack.core import iam_actions, iam_evaluator
-from ministack.services import iam, secretsmanager
+from ministack.services import iam, secretsmanager, sts
 
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-api-permissions-reference.html
 ACTIONS = {
@@ -47,10 +47,11 @@ enforce = iam_evaluator.enforce
 evaluate = iam_evaluator.evaluate
 
 # What has been recorded of the roles: what their statements grant, and what calls need.
-known = set()
+recorded = set()
 
 
 def action_of(service, method, path, *request):
+    """The action of a request, in AWS's words."""
     others.set(())
     keys.set({})
     if service == "lambda" and method == "GET":
@@ -79,8 +80,10 @@ def resources_of_ecs(action, fields, region, account):
     if action in LISTS:
         field, kind = LISTS[action]
         names = fields.get(field) or ["default"]
-        within = "" if kind == "cluster" else f"{cluster.rsplit('/', 1)[-1]}/"
-        return [arn(kind, f"{within}{name}" if ":" not in name else name) for name in names], {"ecs:cluster": cluster}
+        if kind == "cluster":
+            return [arn(kind, name) for name in names], {}
+        within = cluster.rsplit("/", 1)[-1]
+        return [arn(kind, f"{within}/{name}" if ":" not in name else name) for name in names], {"ecs:cluster": cluster}
     if action == "ListTasks":
         return [arn("container-instance", f"{cluster.rsplit('/', 1)[-1]}/*")], {"ecs:cluster": cluster}
     if action in WITHOUT_RESOURCE:
@@ -89,22 +92,27 @@ def resources_of_ecs(action, fields, region, account):
 
 
 def resource_of(service, method, path, headers, body, params, region, account):
+    """The first resource of a request. The others, and the condition keys, are kept for `enforce_all`."""
     arn = extract_resource_arn(service, method, path, headers, body, params, region, account)
-    fields, found, known = fields_of(body), None, {}
+    fields, found, request_keys = fields_of(body), None, {}
     if service == "ecs":
         action = headers.get("x-amz-target", "").rsplit(".", 1)[-1]
-        found, known = resources_of_ecs(action, fields, region, account)
+        found, request_keys = resources_of_ecs(action, fields, region, account)
     elif service == "events" and isinstance(fields.get("Entries"), list):
         entries = [entry for entry in fields["Entries"] if isinstance(entry, dict)]
-        known = {"events:source": [entry["Source"] for entry in entries if "Source" in entry]}
+        if sources := [entry["Source"] for entry in entries if "Source" in entry]:
+            request_keys = {"events:source": sources}
     elif service == "secretsmanager" and "SecretId" in fields:
         _, secret = secretsmanager._resolve(fields["SecretId"])
-        known = {"secretsmanager:SecretId": secret["ARN"] if secret else fields["SecretId"]}
+        request_keys = {"secretsmanager:SecretId": secret["ARN"] if secret else fields["SecretId"]}
+    elif service == "secretsmanager" and secretsmanager._resolve(fields.get("Name", ""))[1] is None:
+        # The name has no random suffix yet, and what AWS denies is the name with one.
+        found = [arn, f"{arn}-AbCdEf"]
     elif service == "iam" and arn.startswith(f"arn:aws:iam::{account}:role/"):
         # A role that does not exist has no path: https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetRole.html
         arn = (iam._roles.get(arn.rsplit("/", 1)[-1]) or {"Arn": arn})["Arn"]
     others.set(tuple(found[1:] if found else ()))
-    keys.set(known)
+    keys.set(request_keys)
     return found[0] if found else arn
 
 
@@ -126,12 +134,13 @@ def append(path, line):
 
 
 def record(access_key, denied, action, resource, context):
-    principal = getattr(denied, "principal_arn", "") or access_key
+    session = sts._sessions.get(access_key) or {}
+    principal = getattr(denied, "principal_arn", "") or session.get("Arn") or access_key
     append(os.environ["REFUSED"], {"principal": principal, "action": action, "resource": resource, "keys": context})
 
 
 def evaluate_and_note(context, policies, *limits):
-    """A call needs a statement if no other one allows it."""
+    """Evaluates, and records which statements a role has, and the one that a call needs because no other allows it."""
     result = evaluate(context, policies, *limits)
     _, is_session, session = context.principal_arn.partition(":assumed-role/")
     if result.decision == "Allow" and is_session:
@@ -147,12 +156,16 @@ def evaluate_and_note(context, policies, *limits):
 
 
 def note(line):
-    if (key := tuple(line.items())) not in known:
-        known.add(key)
+    """Records what is new."""
+    if (key := tuple(line.items())) not in recorded:
+        recorded.add(key)
         append(os.environ["STATEMENTS"], line)
 
 
 def install():
+    """Puts these functions in the place of MiniStack's."""
+    # The tests expect the file: without it, they would not see that nothing is recorded.
+    open(os.environ["REFUSED"], "a").close()
     iam_actions.extract_iam_action = action_of
     iam_actions.extract_resource_arn = resource_of
     iam_evaluator.enforce = enforce_all

@@ -59,7 +59,7 @@ impl Consul {
 
     /// Whether the instance is in maintenance mode.
     pub(crate) fn is_in_maintenance(&self, instance: &Instance) -> bool {
-        let ids = ["", ":host"].map(|end| format!("_service_maintenance:{}{end}", instance.id));
+        let ids = ["service", "host"].map(|of| format!("_{of}_maintenance:{}", instance.id));
         let mut checks = self.checks.iter().filter(|check| instance.has(check) && ids.contains(&check.id));
         checks.any(|check| check.status == CheckStatus::Critical)
     }

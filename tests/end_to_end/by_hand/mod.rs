@@ -13,6 +13,10 @@ use std::{
     process::Stdio,
 };
 
+use aws_sdk_ecs::{
+    config::{Credentials, SharedCredentialsProvider},
+    error::ProvideErrorMetadata as _,
+};
 use local_stack::{Stack, aws::REGION, functions::built_binary};
 use serde_json::{Value, json};
 use test_harness::recorder::RecordedRequest;
@@ -130,4 +134,17 @@ fn permission(request: &RecordedRequest) -> String {
 
 fn permissions(requests: &[RecordedRequest]) -> BTreeSet<String> {
     requests.iter().map(permission).collect()
+}
+
+#[tokio::test]
+async fn a_command_may_call_nothing_that_its_page_does_not_name() {
+    // Given the user of a command that reads no tasks
+    let (id, secret) = key_of_user(&["redrive"]).await;
+    let credentials = Credentials::new(id, secret, None, None, "tests");
+    let aws = &Stack::shared().await.aws;
+    let sdk = aws.sdk().into_builder().credentials_provider(SharedCredentialsProvider::new(credentials)).build();
+    // When it lists tasks
+    let refused = aws_sdk_ecs::Client::new(&sdk).list_tasks().send().await.unwrap_err();
+    // Then IAM denies it, as it would on AWS
+    assert_eq!(refused.code(), Some("AccessDeniedException"), "{refused:?}");
 }

@@ -44,7 +44,7 @@ pub(super) fn check_alarm_topic(
         Ok(Topic { policy, .. }) if !lets_publish(policy, account) => {
             let seen = format!(
                 "CloudWatch cannot publish to {topic}: its policy does not let {PUBLISHER} call sns:Publish for the alarms of \
-                 account {account}. Add a statement"
+                 account {account}. Add the statement of docs/how-to/alarms.md"
             );
             let topic = word(topic);
             let read = format!("sns get-topic-attributes --topic-arn {topic} --query Attributes.Policy --output text");
@@ -121,8 +121,8 @@ fn allowed(policy: &Value) -> Vec<&Value> {
 fn permits(statement: &Value, action: &str) -> bool {
     let action = action.to_ascii_lowercase();
     let patterns = statement.get("Action").map(texts).unwrap_or_default();
-    patterns.into_iter().any(|pattern| match pattern.to_ascii_lowercase().split_once('*') {
-        Some((start, _)) => action.starts_with(start),
+    patterns.into_iter().any(|pattern| match pattern.to_ascii_lowercase().strip_suffix('*') {
+        Some(start) => action.starts_with(start),
         None => pattern.eq_ignore_ascii_case(&action),
     })
 }
@@ -130,14 +130,15 @@ fn permits(statement: &Value, action: &str) -> bool {
 /// The keys of conditions that name the account of an alarm, or its ARN.
 const OF_ACCOUNT: [&str; 3] = ["aws:sourceaccount", "aws:sourceowner", "aws:sourcearn"];
 
-/// Whether the conditions of a statement that name accounts name this one. Other conditions are taken to hold.
+/// Whether the conditions of a statement that name accounts name this one. Other conditions, and negated ones, are taken to hold.
 fn is_for_account(statement: &Value, account: &str) -> bool {
     let operators = statement.get("Condition").and_then(Value::as_object).into_iter().flatten();
-    let mut keys = operators.filter_map(|(_, keys)| keys.as_object()).flatten();
+    let positive = operators.filter(|(operator, _)| !operator.contains("Not"));
+    let mut keys = positive.filter_map(|(_, keys)| keys.as_object()).flatten();
     keys.all(|(key, values)| {
         let values = texts(values);
         !OF_ACCOUNT.contains(&key.to_ascii_lowercase().as_str())
-            || values.iter().any(|value| value.contains(account) || value.split(':').nth(4) == Some("*"))
+            || values.iter().any(|value| value.contains(account) || value.split(':').nth(4).unwrap_or(value) == "*")
     })
 }
 

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use mesh::{
     admission::{Claim, TokenGap},
     arn::TaskId,
-    catalog::{CheckStatus, HealthCheck, MAINTENANCE, ServiceInstance},
+    catalog::{CheckStatus, HealthCheck, ServiceInstance, instance_in_maintenance},
     consul_ecs::{InstanceKind, Registration, names::DATAPLANE, service_behind, task_of},
     identity::MeshService,
     mark::HolderMark,
@@ -139,7 +139,7 @@ pub(crate) fn verdict(
 
 /// The check that drains a task. Of two reasons, the one that lasts as long as the task is named.
 pub(crate) fn maintenance<'a>(failing: &[&'a HealthCheck]) -> Option<&'a HealthCheck> {
-    let drains = failing.iter().filter(|check| check.id.starts_with(MAINTENANCE));
+    let drains = failing.iter().filter(|check| instance_in_maintenance(&check.id).is_some());
     drains.min_by_key(|check| check.drains_for_gone_host()).copied()
 }
 

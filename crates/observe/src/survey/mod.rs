@@ -165,7 +165,7 @@ impl Observer {
         for (holder, secret) in read {
             match secret {
                 Err(CallError::Secrets(SecretsError::Unusable { name, reason })) if is_key_lost => {
-                    self.add_fault(holder, SecretsError::Denied { name, reason }.into(), survey);
+                    self.add_fault(holder, SecretsError::Refused { name, reason }.into(), survey);
                 }
                 Ok(secret) => drop(survey.observed.secrets.insert(holder, secret)),
                 Err(error) if self.is_out_of_reach(&error) => drop(survey.out_of_reach.insert(holder)),

@@ -135,7 +135,7 @@ impl Deployments {
         self.direct.edges = edges(&self.direct.shared, 0);
     }
 
-    /// Somebody may remove an object.
+    /// Another tool may remove an object.
     pub(super) fn remove_object(&mut self) {
         if !self.fails(6) {
             return;

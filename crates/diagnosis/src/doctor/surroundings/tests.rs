@@ -34,6 +34,8 @@ fn policy_of_the_topic_must_let_cloudwatch_publish_for_the_account() {
         (publish(service.clone(), json!({})), Fine),
         (publish(service.clone(), alarms("123456789012")), Fine),
         (publish(service.clone(), alarms("*")), Fine),
+        (publish(service.clone(), json!({ "ArnLike": { "aws:SourceArn": "*" } })), Fine),
+        (publish(service.clone(), json!({ "StringNotEquals": { "aws:SourceAccount": "210987654321" } })), Fine),
         (publish(service, alarms("210987654321")), Failed),
         (publish(json!({ "AWS": "arn:aws:iam::123456789012:root" }), json!({})), Failed),
         (json!([]), Failed),
