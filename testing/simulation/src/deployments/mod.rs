@@ -15,7 +15,8 @@
 //! - *never stuck*: a rollback succeeds without Consul, and no value of the secret fails a creation or update. The owner of the
 //!   stack can leave every state.
 //! - *set up*: after a creation or update that succeeds, Consul has every object of the bootstrap once, although another controller
-//!   may have set Consul up at the same time.
+//!   may have set Consul up at the same time. A binding rule may be there twice, which grants no more, if Consul went down before a
+//!   controller could remove its own.
 //! - *only extended*: no object of the bootstrap, or of others, is removed or loses a field.
 //! - *nothing late*: a request that `CloudFormation` no longer waits for makes no call to Consul.
 //!
@@ -60,6 +61,8 @@ struct Deployments {
     sent: Vec<serde_json::Value>,
     /// Whether `CloudFormation` says nothing about the stack.
     is_mute: bool,
+    /// Whether Consul went down during a request.
+    had_outage: bool,
     broken: Option<String>,
     trace: Option<Vec<String>>,
 }
@@ -78,6 +81,7 @@ pub fn run(seed: u64, traced: bool) -> Run {
         stack: Stack::default(),
         sent: Vec::new(),
         is_mute,
+        had_outage: false,
         broken: None,
         trace: traced.then(Vec::new),
     };
@@ -163,6 +167,7 @@ impl Deployments {
         if self.fails(8) {
             let (calls, fault) = (self.random.usize(..LONGEST_SET_UP), self.draw_fault());
             self.note(|| format!("Consul goes down after {calls} calls: {fault:?}"));
+            self.had_outage = true;
             self.direct.with(|world| world.outage = Some((world.consul_calls + calls, fault)));
         }
     }
