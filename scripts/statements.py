@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# What no call of a function reaches on the local stack, by statement.
+# What the tests do not reach on the local stack, by statement.
 LAMBDA = "Lambda itself calls it"
 UNTRIED = {
     "WriteOwnLogs": {"logs:CreateLogStream": LAMBDA, "logs:PutLogEvents": LAMBDA},

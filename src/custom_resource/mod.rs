@@ -71,7 +71,7 @@ enum Failure {
 
 impl Failure {
     /// Whether AWS denied all that failed.
-    fn is_refusal(&self) -> bool {
+    fn is_denial(&self) -> bool {
         match self {
             Self::Preflight(PreflightError::Consul(ConsulError::CredentialUnreadable { is_denied, .. })) => *is_denied,
             Self::Bootstrap(errors) => errors
@@ -241,7 +241,7 @@ async fn set_up(controller: &Controller, deadline: Deadline) -> Result<Remark, F
     let end = Instant::now() + RETRY_DENIED_FOR;
     loop {
         match set_up_once(controller, deadline).await {
-            Err(failure) if failure.is_refusal() && Instant::now() < end => {
+            Err(failure) if failure.is_denial() && Instant::now() < end => {
                 tracing::info!(action = "custom_resource", outcome = "denied", reason = %failure);
                 sleep(BETWEEN_TRIES).await;
             }

@@ -36,7 +36,7 @@ pub(crate) fn identity(service: MeshService) -> MeshIdentity {
     MeshIdentity { service, gateway: None, secrets: Arc::default() }
 }
 
-/// A task of which only its ID and its phase are known.
+/// A task with an ID and a phase, and nothing else.
 pub(crate) fn unidentified(cluster_name: &str, number: u8, phase: TaskPhase) -> MeshTask {
     let cluster = cluster(cluster_name);
     MeshTask::unidentified(TaskArn::in_cluster(&cluster, &task_id(number)), cluster, phase, Tenancy::Community)

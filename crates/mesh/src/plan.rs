@@ -357,7 +357,7 @@ impl<'a> ByTask<'a> {
     }
 
     /// Whether an instance is drained, and stays so for as long as the reason wants. All reasons but the gone host share one check,
-    /// for which `Stopping` stands here: it outlasts that of the host.
+    /// for which `Stopping` stands here: it outlasts the check of the host.
     fn is_drained(&self, instance: &ServiceInstance, reason: DrainReason) -> bool {
         let checks = [reason, DrainReason::Stopping].map(|reason| HealthCheck::maintenance(instance, reason));
         let drains = |seen: &&HealthCheck| checks.iter().any(|check| seen.is_same_as(check));

@@ -67,7 +67,7 @@ pub struct DeployedAudit {
     pub topic: String,
     /// Name of the S3 bucket for large reports and for the record of announcements.
     pub bucket: String,
-    /// That of its stack, for tests that hold no more of it.
+    /// For tests that keep only the audit of a deployment.
     pub permitted: Permitted,
 }
 

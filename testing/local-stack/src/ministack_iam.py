@@ -26,8 +26,8 @@ LAMBDA_GETS = {
     "/event-source-mappings/": "lambda:GetEventSourceMapping",
     "/concurrency": "lambda:GetFunctionConcurrency",
 }
-# What a call needs besides its own action, if it sets tags.
-TAGS = {"secretsmanager:CreateSecret": "secretsmanager:TagResource"}
+# The further action of a call that sets tags.
+WITH_TAGS = {"secretsmanager:CreateSecret": "secretsmanager:TagResource"}
 # Actions of ECS without a resource type, and the kind of resource that others name in a list.
 WITHOUT_RESOURCE = {"ListClusters", "ListServices", "ListTaskDefinitions", "DescribeTaskDefinition"}
 LISTS = {
@@ -119,7 +119,7 @@ def resource_of(service, method, path, headers, body, params, region, account):
 def enforce_all(access_key, action, service, region, resource_arn="*", service_context=None):
     """Every resource of the request must be allowed. What a role is refused is recorded."""
     context = {**(service_context or {}), **keys.get()}
-    actions = [action, TAGS[action]] if action in TAGS and "aws:TagKeys" in context else [action]
+    actions = [action, WITH_TAGS[action]] if action in WITH_TAGS and "aws:TagKeys" in context else [action]
     for called, resource in itertools.product(actions, (resource_arn, *others.get())):
         denied = enforce(access_key, called, service, region, resource_arn=resource, service_context=context)
         if denied:

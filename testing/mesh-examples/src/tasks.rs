@@ -45,7 +45,7 @@ pub fn registered_by(name: &str, registrar: Registrar, config: &str) -> TaskDefi
     }
 }
 
-/// A task of which ECS describes no more than its statuses.
+/// A task with its statuses, and nothing else that ECS describes.
 pub fn described(arn: TaskArn, last_status: &str, desired_status: &str) -> DescribedTask {
     DescribedTask {
         arn,

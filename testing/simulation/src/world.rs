@@ -162,6 +162,11 @@ impl World {
         if self.shuffles_calls { self.random.usize(..count) } else { 0 }
     }
 
+    /// Ends the wait for an outage of Consul. Returns whether it has come.
+    pub(crate) fn end_outage(&mut self) -> bool {
+        self.outage.take().is_some_and(|(calls, _)| self.consul_calls > calls)
+    }
+
     /// Takes Consul down if its outage has come.
     pub(crate) fn begin_outage(&mut self) {
         if let Some((_, fault)) = self.outage.filter(|(calls, _)| self.consul_calls > *calls) {

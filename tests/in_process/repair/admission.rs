@@ -167,7 +167,7 @@ async fn tasks_of_another_host_name_are_proven_by_one_of_them_that_has_logged_in
     assert_eq!(mesh.sweep().await.clusters[0].repaired, 2);
 }
 
-/// An IAM without one role, of which a permission with a path does not say that it is gone.
+/// An IAM that denies to read a role which is gone, because a permission with a path does not match it.
 struct WithoutRole {
     gone: String,
     others: Arc<dyn IamRoles>,

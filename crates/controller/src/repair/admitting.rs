@@ -217,9 +217,9 @@ impl Repairs {
         let mut reads = stream::iter(reads).buffer_unordered(CONCURRENT_ROLES);
         let mut roles = Roles::new();
         while let Some((arn, read)) = reads.next().await {
-            let goes_on = read.as_ref().err().is_none_or(|error| error.reach() == Reach::Thing);
+            let ends = read.as_ref().is_err_and(|error| error.reach() == Reach::Everything);
             roles.extend(Problem::record(read, None, &mut report.problems).map(|role| (arn, role)));
-            if !goes_on {
+            if ends {
                 break;
             }
         }

@@ -111,13 +111,9 @@ pub fn installed(
     read: Option<(&Read<PartsReading>, &SurroundingsReading)>,
     commands: &Commands,
 ) -> DoctorReport {
-    let mut checks = vec![surroundings::check_credentials(&account.caller, commands)];
-    let own = match known_stack(account) {
-        Ok(own) => own,
-        Err(unread) => {
-            checks.extend(unread);
-            return report(checks);
-        }
+    let (mut checks, own) = match begin(account, commands) {
+        Ok(begun) => begun,
+        Err(checks) => return report(checks),
     };
     checks.push(stacks::check_stack(own, commands));
     let (Some(own), Some((parts, around))) = (own, read) else { return report(checks) };
@@ -162,13 +158,9 @@ pub fn before_install(
     read: Option<(&ConsulReading, &SurroundingsReading)>,
     commands: &Commands,
 ) -> DoctorReport {
-    let mut checks = vec![surroundings::check_credentials(&account.caller, commands)];
-    let own = match known_stack(account) {
-        Ok(own) => own,
-        Err(unread) => {
-            checks.extend(unread);
-            return report(checks);
-        }
+    let (mut checks, own) = match begin(account, commands) {
+        Ok(begun) => begun,
+        Err(checks) => return report(checks),
     };
     checks.push(stacks::check_stack_before(own, commands));
     let selection = match plan.selection {
@@ -194,10 +186,20 @@ pub fn before_install(
     report(checks)
 }
 
-/// The stack, if there is one; `Err` with a check if it could not be read, unless there are no credentials.
-fn known_stack(account: &AccountReading) -> Result<Option<&DeployedStack>, Option<Check>> {
-    let unread = |why| account.caller.is_ok().then(|| Check::unknown("stack", why));
-    account.stack.as_ref().map(Option::as_ref).map_err(unread)
+/// The check of the credentials, and the stack, if it exists; `Err` with all checks if it could not be read.
+fn begin<'a>(
+    account: &'a AccountReading,
+    commands: &Commands,
+) -> Result<(Vec<Check>, Option<&'a DeployedStack>), Vec<Check>> {
+    let mut checks = vec![surroundings::check_credentials(&account.caller, commands)];
+    match &account.stack {
+        Ok(stack) => Ok((checks, stack.as_ref())),
+        Err(why) => {
+            // Without credentials, the first check has said why.
+            checks.extend(account.caller.is_ok().then(|| Check::unknown("stack", why)));
+            Err(checks)
+        }
+    }
 }
 
 /// The checks of Consul from here.

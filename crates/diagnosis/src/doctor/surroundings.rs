@@ -97,7 +97,7 @@ fn missing(policy: &str) -> Vec<&'static str> {
     NEEDED.into_iter().filter(|action| !allowed.iter().any(|it| permits(it, action))).collect()
 }
 
-/// Whether a topic's policy lets `CloudWatch` publish for the alarms of an account. That of a new topic does for its own account:
+/// Whether a topic's policy lets `CloudWatch` publish for the alarms of an account. A new topic has one that does, for its own account:
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Notify_Users_Alarm_Changes.html>
 fn lets_publish(policy: &str, account: &str) -> bool {
     let policy: Value = serde_json::from_str(policy).unwrap_or_default();

@@ -152,7 +152,7 @@ async fn written(edges: &Edges) -> Exchange {
     all
 }
 
-/// What is left after somebody has removed a policy and the auth method.
+/// What is left without a policy and the auth method.
 async fn left(edges: &Edges) -> Exchange {
     let mut all = Exchange::default();
     all.note("the role has lost its link", read(edges, &role("", &[])).await);

@@ -167,7 +167,6 @@ impl Deployments {
         if self.fails(8) {
             let (calls, fault) = (self.random.usize(..LONGEST_SET_UP), self.draw_fault());
             self.note(|| format!("Consul goes down after {calls} calls: {fault:?}"));
-            self.had_outage = true;
             self.direct.with(|world| world.outage = Some((world.consul_calls + calls, fault)));
         }
     }

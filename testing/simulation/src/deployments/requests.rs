@@ -10,7 +10,7 @@ use super::{
     Deployments,
     stack::{SET_UP, Version},
 };
-use crate::calls::CallOutcome;
+use crate::{calls::CallOutcome, world::World};
 
 /// The longest that a handler works.
 const TIME: Duration = Duration::from_secs(280);
@@ -106,7 +106,7 @@ impl Deployments {
         let both = async { tokio::join!(handled, by_other) };
         let (handled, is_set_up_by_other) = self.direct.serve_with(CallOutcome::Served, Box::pin(both)).await;
         handled.expect("an answer");
-        self.direct.with(|world| world.outage = None);
+        self.had_outage |= self.direct.with(World::end_outage);
         let answer = self.formation.answer.lock().unwrap().take().expect("an answer");
         self.note(|| format!("{kind} {} while {status} -> {answer}", request["PhysicalResourceId"]));
         if let Some(how) = self.direct.with(|world| world.broken.take()) {

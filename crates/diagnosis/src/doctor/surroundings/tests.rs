@@ -28,7 +28,7 @@ fn policy_of_the_topic_must_let_cloudwatch_publish_for_the_account() {
     let alarms =
         |account: &str| json!({ "ArnLike": { "aws:SourceArn": format!("arn:aws:cloudwatch:*:{account}:alarm:*") } });
     for (statements, outcome) in [
-        // That of a new topic, and of one in another account
+        // The policy of a new topic, in the own account and in another one
         (json!([publish(anyone.clone(), owner("123456789012"))]), Fine),
         (json!([publish(anyone, owner("210987654321"))]), Failed),
         (publish(service.clone(), json!({})), Fine),
