@@ -8,6 +8,7 @@ Source: https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSe
 import sys
 
 import ministack_agent
+import ministack_cloudformation
 import ministack_iam
 from ministack.app import main
 from ministack.services import secretsmanager
@@ -52,6 +53,7 @@ def put_version(data):
 secretsmanager._create_secret = create_with_version
 secretsmanager._put_secret_value = put_version
 ministack_agent.install()
+ministack_cloudformation.install()
 ministack_iam.install()
 
 if __name__ == "__main__":
