@@ -14,7 +14,6 @@ import signal
 import sys
 import tarfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +51,8 @@ def program(name: str) -> str:
 
 def released_ecs_mesh(package: Path, folder: Path) -> str:
     """The command ecs-mesh of the package."""
-    archives = [path for path in package.glob("ecs-mesh-*.tar.gz") if not path.name.startswith(("ecs-mesh-controller", "ecs-mesh-schema"))]
+    others = ("ecs-mesh-controller", "ecs-mesh-schemastore")
+    archives = [path for path in package.glob("ecs-mesh-*.tar.gz") if not path.name.startswith(others)]
     if len(archives) != 1:
         raise Problem(f"{package} has {len(archives)} archives of ecs-mesh, expected 1: run make dist")
     folder.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,8 @@ def attempt(sandbox: Sandbox, folder: Path, keep: bool) -> int:
         say("interrupted")
         code = INTERRUPTED
     if keep:
-        say(f"everything stays, and costs about {plan.total(plan.of_tasks(1, plan.CPU, plan.GIGABYTES)):.2f} dollars an hour for each task. Remove it with {AGAIN}")
+        hourly = plan.total(plan.of_tasks(1, plan.CPU, plan.GIGABYTES))
+        say(f"everything stays, and each task costs about ${hourly:.2f} an hour. Remove it with {AGAIN}")
     elif not remove(sandbox.aws, sandbox.journal):
         code = code or 1
     if rows is not None:
@@ -139,7 +140,8 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--plan", action="store_true", help="print the plan, and create nothing")
     parser.add_argument("--keep", action="store_true", help="remove nothing, to look at it")
     parser.add_argument("--clean-up", action="store_true", help="remove what earlier runs have left")
-    parser.add_argument("--parameter", action="append", default=[], metavar="KEY=VALUE", help="set a parameter of the controller's stack")
+    parameter = {"action": "append", "default": [], "metavar": "KEY=VALUE"}
+    parser.add_argument("--parameter", **parameter, help="set a parameter of the controller's stack")
     parser.add_argument("--package", type=Path, default=TOP / "target/dist", help="the folder of make dist [default: %(default)s]")
     parser.add_argument("--ecs-mesh", help="use this ecs-mesh [default: the one of the package]")
     parser.add_argument("--consul", default="consul", help="use this consul to make certificates [default: the one on PATH]")

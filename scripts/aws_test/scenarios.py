@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from . import Problem
-from .sandbox import API, WEB, Sandbox
+from .sandbox import WEB, Sandbox
 from .timeline import STARTED, STOPPED, TOLD_TO_STOP, Change, Event, changed_at
 
 # Seconds between two looks into Consul: the resolution of when something was seen.
@@ -79,8 +79,9 @@ def passing_task(sandbox: Sandbox) -> str:
     """A task of web that passes, and that no deployment is about to replace."""
 
     def look() -> str | None:
-        described = sandbox.aws("ecs").describe_services(cluster=sandbox.outputs["Cluster"], services=[sandbox.services[WEB]["Service"]])
-        if len(described["services"][0]["deployments"]) > 1:
+        cluster, services = sandbox.outputs["Cluster"], [sandbox.services[WEB]["Service"]]
+        [service] = sandbox.aws("ecs").describe_services(cluster=cluster, services=services)["services"]
+        if len(service["deployments"]) > 1:
             return None
         return next((task_id(task) for task in sandbox.tasks_of(WEB) if passes(sandbox, task_id(task))), None)
 

@@ -86,6 +86,9 @@ def invocation_start(aws: Clients, group: str, task_id: str, sent: float) -> flo
         return None
     stream = {"logGroupName": group, "logStreamNames": [first["logStreamName"]]}
     until = first["timestamp"] + 1
-    before = pages(logs, "filter_log_events", "events", **stream, startTime=since, endTime=until, filterPattern='?"START RequestId" ?"platform.start"')
-    starts = [line["timestamp"] for line in before if "START RequestId" in line["message"] or "platform.start" in line["message"]]
+    # With LogFormat JSON and without: https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-logformat.html
+    marks = ("START RequestId", "platform.start")
+    pattern = " ".join(f'?"{mark}"' for mark in marks)
+    before = pages(logs, "filter_log_events", "events", **stream, startTime=since, endTime=until, filterPattern=pattern)
+    starts = [line["timestamp"] for line in before if any(mark in line["message"] for mark in marks)]
     return max(starts, default=first["timestamp"]) / 1000

@@ -281,10 +281,10 @@ def registrations(task: dict, config: dict) -> list[dict]:
     ready = "Consul dataplane readiness"
     checks = [check(service_id, it, "Consul ECS health check synced") for it in config["healthSyncContainers"]]
     service = {"ID": service_id, "Service": name, "Port": port, "Address": address, "Meta": meta}
-    proxy = {"DestinationServiceName": name, "DestinationServiceID": service_id, "LocalServicePort": port, **config["proxy"]}
+    proxy = {"DestinationServiceName": name, "DestinationServiceID": service_id, "LocalServicePort": port}
     sidecar = {
         "ID": proxy_id, "Service": f"{name}-sidecar-proxy", "Kind": "connect-proxy", "Port": 20000, "Address": address, "Meta": meta,
-        "Proxy": {**proxy, "Upstreams": proxy.pop("upstreams")},
+        "Proxy": {**proxy, "Upstreams": config["proxy"]["upstreams"]},
     }  # fmt: skip
     return [
         {**node_of(task), "Service": service, "Checks": [*checks, check(service_id, "consul-dataplane", ready)]},
