@@ -1,9 +1,12 @@
 //! IAM users with given permissions.
 
+use std::fs;
+
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use serde_json::Value;
 
-use super::aws::{ACCOUNT, Aws};
+use super::aws::{ACCOUNT, Aws, REGION};
+use super::in_repository;
 
 /// An access key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,4 +47,21 @@ impl Aws {
         let key = created.access_key().expect("a key");
         Key { id: key.access_key_id().to_owned(), secret: key.secret_access_key().to_owned() }
     }
+}
+
+/// The page of what deploying needs, for a stack of the local account and region.
+pub fn page_of_deployers(stack: &str) -> String {
+    let page = fs::read_to_string(in_repository("docs/reference/permissions-to-deploy.md")).unwrap();
+    page.replace("111122223333", ACCOUNT).replace("eu-west-1", REGION).replace("ecs-mesh-controller", stack)
+}
+
+/// Policies of that page by their names in its comments, for example `resources`.
+pub fn deploying(stack: &str, policies: &[&str]) -> Vec<Value> {
+    let page = page_of_deployers(stack);
+    let policy = |name: &&str| {
+        let (_, rest) = page.split_once(&format!("<!-- written by make pages: {name} -->")).expect("a policy");
+        let text = rest.split("```").nth(1).expect("a block").trim_start_matches("json");
+        serde_json::from_str(text).expect("JSON")
+    };
+    policies.iter().map(policy).collect()
 }
