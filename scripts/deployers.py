@@ -217,8 +217,17 @@ def stacksets() -> list[dict]:
     ]
 
 
+def check_table() -> None:
+    """Fails if `ONLY_FOR` names what the schemas no longer have."""
+    for kind, properties in handlers.ONLY_FOR.items():
+        listed = {action for operation in handlers.handlers(kind).values() for action in operation["permissions"]}
+        if stale := {action for actions in properties.values() for action in actions} - listed:
+            sys.exit(f"deployers: {kind} has no handler that calls {', '.join(sorted(stale))}: remove it from handlers.py")
+
+
 def written(page: str) -> str:
     """The page with the policies."""
+    check_table()
     for policy in (resources, sam, terraform, stacksets):
         document = {"Version": "2012-10-17", "Statement": policy()}
         text = json.dumps(document, indent=2)

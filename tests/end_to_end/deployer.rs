@@ -142,3 +142,12 @@ async fn without_a_rare_action_the_deployment_fails_with_the_sentence_of_the_pag
     assert!(rows > 0, "the table of the page");
     join_all(failures).await;
 }
+
+#[tokio::test]
+async fn the_policies_of_one_stack_deploy_no_other() {
+    let aws = &Stack::shared().await.aws;
+    let key = aws.user("narrow", &deploying("narrow", &["resources", "sam"])).await;
+    let template = packaged_template(aws).await;
+    let said = sam_deploy(aws, &key, template, "broad", &[], &["--s3-bucket", BUCKET]).await.unwrap_err();
+    assert!(said.contains("is not authorized to perform: cloudformation:"), "{said}");
+}
