@@ -72,8 +72,8 @@ CALLS = {
         "UpdateStack",
     ],
 }
-# What version 5.100 of Terraform's AWS provider calls for the bucket of the package and its objects. It calls PutBucketTagging with
-# `tags`, and what has Version in its name to empty a bucket that has something else.
+# What version 5.100 of Terraform's AWS provider calls for the bucket of the package and its objects: PutBucketTagging with `tags`,
+# and the actions of versions to empty a bucket in which something else is left.
 TERRAFORM_BUCKET = [
     "s3:CreateBucket",
     "s3:DeleteBucket",
@@ -136,6 +136,7 @@ def with_patterns(properties: dict) -> dict:
 
 
 def name_of(resource: str, keys: dict, actions: list[str]) -> str:
+    """The name of a statement."""
     if "iam:PassedToService" in keys:
         return "PassTheRoles"
     if resource == "*":
@@ -211,7 +212,7 @@ def terraform() -> list[dict]:
 def stacksets() -> list[dict]:
     of_the_set = [f"{ACCOUNT}:{kind}/{STACKSET}:*" for kind in ("stackset", "stackset-target")]
     return [
-        cloudformation(["CreateStackSet"], "", sid="CreateStackSet") | {"Resource": "*"},
+        statement("CreateStackSet", ["cloudformation:CreateStackSet"], "*"),
         cloudformation(STACKSETS, *of_the_set, ":type/resource/*", sid="StackSet"),
         statement("Code", ["s3:GetObject", "s3:PutObject"], f"arn:aws:s3:::{BUCKETS}/ecs-mesh-controller/*"),
     ]
