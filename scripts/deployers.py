@@ -7,8 +7,8 @@
 import json
 import re
 import sys
-from collections.abc import Iterable
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
