@@ -8,6 +8,7 @@ Source: https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSe
 import sys
 
 import ministack_agent
+import ministack_caller
 import ministack_cloudformation
 import ministack_iam
 from ministack.app import main
@@ -55,6 +56,7 @@ secretsmanager._put_secret_value = put_version
 ministack_agent.install()
 ministack_cloudformation.install()
 ministack_iam.install()
+ministack_caller.install()
 
 if __name__ == "__main__":
     sys.exit(main())
