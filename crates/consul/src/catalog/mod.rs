@@ -162,8 +162,9 @@ impl CatalogReads for HttpConsul {
             let request = Request::list(format!("instances of service {service}"), &path).query("filter", filter);
             let answers: Vec<ServiceOfNode> = self.json(&request.within(tenancy).consistent()).await?;
             instances.extend(answers.into_iter().filter_map(|answer| {
-                let ServiceOfNode { node, id, service, kind, meta, modify_index } = answer;
-                instance(ServiceAnswer { id, service, kind, meta, modify_index, namespace: None }, &node, tenancy).ok()
+                let ServiceOfNode { node, id, service, kind, address, meta, modify_index } = answer;
+                let answer = ServiceAnswer { id, service, kind, address, meta, modify_index, namespace: None };
+                instance(answer, &node, tenancy).ok()
             }));
         }
         Ok(instances)
