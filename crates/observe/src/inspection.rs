@@ -163,7 +163,7 @@ impl Inspector<'_> {
                 catalog.nodes.push(NodeReading::missing(cluster.clone(), tenancy.clone()));
                 continue;
             };
-            catalog.checks.extend(self.consul.node_checks(cluster.as_str(), tenancy).await?);
+            catalog.checks.extend(self.consul.every_node_check(cluster.as_str(), tenancy).await?);
             catalog.nodes.push(reading(cluster, tenancy, &node));
             catalog.instances.extend(node.instances);
         }

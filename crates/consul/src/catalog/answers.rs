@@ -158,7 +158,8 @@ pub(super) fn check(answer: CheckAnswer, tenancy: &Tenancy) -> Option<HealthChec
     (!is_run).then(|| any_check(answer, tenancy))
 }
 
-fn any_check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
+/// A health check, whichever program runs it.
+pub(super) fn any_check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
     HealthCheck {
         node: answer.node,
         id: answer.check_id,

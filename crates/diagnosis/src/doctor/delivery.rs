@@ -14,12 +14,7 @@ use observe::{
 use report::{AuditOrder, AuditScope, Envelope, IdleCheckOrder};
 use serde::Deserialize;
 
-use super::{
-    Check,
-    commands::{Commands, word},
-    functions::Subject,
-    stacks::parameter,
-};
+use super::{Check, commands::word, functions::Subject, stacks::parameter};
 
 const RULES: &str = "rules";
 
