@@ -47,8 +47,9 @@ pub fn audit_in(material: &Material, deployment: Option<&Deployment>) -> Vec<Fin
     let subject = |definition| Subject::new(definition).in_deployment(deployment);
     let parts = on_all_processors(&material.definitions, |part| part.iter().map(subject).collect::<Vec<_>>());
     let mut subjects: Vec<Subject<'_>> = parts.into_iter().flatten().collect();
-    if subjects.iter().any(Subject::is_mesh_gateway) {
-        subjects.iter_mut().for_each(|subject| subject.is_beside_mesh_gateway = true);
+    let has_mesh_gateway = subjects.iter().any(Subject::is_mesh_gateway);
+    for subject in &mut subjects {
+        subject.is_beside_mesh_gateway = has_mesh_gateway;
     }
     let mut out: Vec<Finding> = on_all_processors(&subjects, check_each).into_iter().flatten().collect();
     for rule in rules() {

@@ -7,7 +7,7 @@ use crate::node::{HOLE, Node, Value};
 /// Opening and end: of Go templates, ecspresso and Jinja, of ERB, of envsubst and shells, and of pipelines.
 const ENCLOSED: [(&str, &str); 6] = [("{{", "}}"), ("{%", "%}"), ("<%", "%>"), ("${", "}"), ("$(", ")"), ("#{", "}")];
 
-/// Opening and end of placeholders that are one word: `<IMAGE1_NAME>` of CodeDeploy, `@NAME@`, `%NAME%`.
+/// Opening and end of placeholders that are one word: `<IMAGE1_NAME>` of `CodeDeploy`, `@NAME@`, `%NAME%`.
 const WORDS: [(char, char); 3] = [('<', '>'), ('@', '@'), ('%', '%')];
 
 /// A text with its placeholders as unknown parts.

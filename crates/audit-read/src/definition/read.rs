@@ -80,7 +80,9 @@ pub fn service_use(
 }
 
 fn numbered(mut containers: List<Container>) -> List<Container> {
-    containers.items.iter_mut().enumerate().for_each(|(number, container)| container.number = number);
+    for (number, container) in containers.items.iter_mut().enumerate() {
+        container.number = number;
+    }
     containers
 }
 

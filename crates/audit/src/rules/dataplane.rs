@@ -1,5 +1,7 @@
 //! The container of Consul Dataplane.
 
+use std::path::Path;
+
 use super::prelude::*;
 use crate::subject::{Feature, ports};
 use audit_read::definition::ContainerHealthCheck;
@@ -138,9 +140,10 @@ fn config_file<'w>(words: &[&'w str]) -> Option<&'w str> {
 
 /// Whether a word certainly is a path, and no secret in the wrong place.
 fn is_plain_path(word: &str) -> bool {
-    word.starts_with('/')
-        && word.ends_with(".json")
-        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b))
+    let has_extension = Path::new(word).extension().is_some_and(|extension| extension == "json");
+    has_extension
+        && word.starts_with('/')
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
 }
 
 fn check_dataplane_command(subject: &Subject<'_>) -> Option<Draft> {

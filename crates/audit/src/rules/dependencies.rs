@@ -65,7 +65,9 @@ returns a `ClientException`. Usually one of the dependencies has the wrong direc
 fn check_dependency_cycle(subject: &Subject<'_>, findings: &mut Findings) {
     let graph = graph_of(&subject.definition.containers.items, subject.order());
     let mut groups: Vec<Vec<NodeIndex>> = kosaraju_scc(&graph);
-    groups.iter_mut().for_each(|group| group.sort_unstable());
+    for group in &mut groups {
+        group.sort_unstable();
+    }
     groups.sort_unstable();
     for cycle in groups.iter().filter_map(|group| shortest_cycle(&graph, group)) {
         report(&cycle, findings);

@@ -141,7 +141,9 @@ impl<'r> Declarations<'r> {
             self.called(&called.module(module, call, &instance), call.label(0).unwrap_or_default());
         }
         let made_by = HashiCorpModule { name: called.name, release: called.release };
-        self.found.iter_mut().skip(first).for_each(|found| found.definition.module = Some(made_by));
+        for found in self.found.iter_mut().skip(first) {
+            found.definition.module = Some(made_by);
+        }
     }
 
     /// Says that a called module is not read: why, and what else to do.
@@ -178,7 +180,9 @@ impl<'r> Declarations<'r> {
         }
         for instance in module.instances(block).into_iter().take(1) {
             let (service, problems) = service(module, block, &instance);
-            run.iter_mut().for_each(|one| one.definition.services.extend(service.clone()));
+            for one in &mut run {
+                one.definition.services.extend(service.clone());
+            }
             self.problems.extend(problems);
         }
     }
