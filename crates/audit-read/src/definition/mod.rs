@@ -3,6 +3,7 @@
 mod container;
 mod dialect;
 mod field;
+mod order;
 mod read;
 mod reader;
 mod role;
@@ -17,9 +18,10 @@ pub use self::{
     },
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
+    order::{After, Before, Order},
     read::service_use,
     reader::Mismatch,
     role::IamRole,
     tag::Tag,
-    task::{LoadBalancer, ModuleCall, ProxyConfiguration, ServiceUse, TaskDefinition},
+    task::{HashiCorpModule, LoadBalancer, ModuleCall, ProxyConfiguration, ServiceUse, TaskDefinition},
 };

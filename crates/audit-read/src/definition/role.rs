@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{
     dialect::Dialect,
     field::{Field, List, Text},
-    reader::{MapReader, Mismatch},
+    reader::read_map,
     tag::Tag,
 };
 use document::{Node, Place, Route, SourceFile, Value, parse_json};
@@ -26,20 +26,23 @@ pub struct IamRole {
 }
 
 impl IamRole {
-    /// Reads a role with the documents of its policies, if all of them are in the input.
-    ///
-    /// # Errors
-    /// A value has another type than in IAM's API.
+    /// Reads a role with the documents of its policies, if all of them are in the input. `None` if a value has another type
+    /// than in IAM's API.
     pub(crate) fn read(
         file: Arc<SourceFile>,
         node: &Node,
         dialect: Dialect,
         policies: Option<Vec<Node>>,
-    ) -> Result<Self, Mismatch> {
-        let reader = MapReader::new(node, dialect, String::new())?;
-        let (path, tags) = (reader.text("path")?, reader.maps("tags", Tag::read)?);
+    ) -> Option<Self> {
         let allowed = policies.and_then(|documents| allowed(&documents));
-        Ok(Self { file, path, tags, allowed, place: reader.place() })
+        let (role, mismatches) = read_map(node, dialect, String::new(), |reader| Self {
+            file,
+            path: reader.text("path"),
+            tags: reader.maps("tags", Tag::read),
+            allowed,
+            place: reader.place(),
+        });
+        role.filter(|_| mismatches.is_empty())
     }
 }
 

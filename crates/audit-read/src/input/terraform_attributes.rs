@@ -30,6 +30,10 @@ pub(super) fn definition_node(
     }
     entries.push(entry("containerDefinitions", containers));
     entries.extend(proxy(values).map(|node| entry("proxyConfiguration", node)));
+    let platform = single_block(values, "runtime_platform", |block| {
+        renamed(block, &[("operating_system_family", "operatingSystemFamily")])
+    });
+    entries.extend(platform.map(|node| entry("runtimePlatform", node)));
     entries.extend(tags(values).map(|node| entry("tags", node)));
     Node { value: Value::Map(entries), place: place.clone() }
 }
@@ -70,19 +74,22 @@ fn renamed(values: &Node, names: &[(&str, &str)]) -> Vec<Entry> {
     renamed.filter(|entry| entry.node.text() != Some("")).collect()
 }
 
-/// A nested block is a list of at most one item.
 fn proxy(values: &Node) -> Option<Node> {
-    let block = values.get("proxy_configuration")?;
-    if matches!(block.value, Value::Unknown) {
+    single_block(values, "proxy_configuration", |block| {
+        let mut entries = renamed(block, &[("type", "type"), ("container_name", "containerName")]);
+        entries.extend(block.get("properties").map(|map| entry("properties", listed(map, "name"))));
+        entries
+    })
+}
+
+/// A nested block is a list of at most one item.
+fn single_block(values: &Node, name: &str, read: impl Fn(&Node) -> Vec<Entry>) -> Option<Node> {
+    let block = values.get(name)?;
+    let block = if block.is_unknown() { block } else { block.items().first()? };
+    if block.is_unknown() {
         return Some(block.clone());
     }
-    let block = block.items().first()?;
-    if matches!(block.value, Value::Unknown) {
-        return Some(block.clone());
-    }
-    let mut entries = renamed(block, &[("type", "type"), ("container_name", "containerName")]);
-    entries.extend(block.get("properties").map(|map| entry("properties", listed(map, "name"))));
-    Some(Node { value: Value::Map(entries), place: block.place.clone() })
+    Some(Node { value: Value::Map(read(block)), place: block.place.clone() })
 }
 
 /// `tags_all` also contains the provider's default tags. Before the first apply, all of it may be unknown.

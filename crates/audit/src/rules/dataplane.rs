@@ -1,5 +1,7 @@
 //! The container of Consul Dataplane.
 
+use std::path::Path;
+
 use super::prelude::*;
 use crate::subject::{Feature, ports};
 use audit_read::definition::ContainerHealthCheck;
@@ -123,6 +125,27 @@ this generation.",
     ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_command)
 };
 
+/// The programs of the image that start Consul Dataplane; the second is for ports below 1024. Source:
+/// <https://github.com/hashicorp/consul-dataplane/pull/652>
+const PROGRAMS: [&str; 2] = ["consul-dataplane", "privileged-consul-dataplane"];
+
+/// The value of the flag `-config-file`.
+fn config_file<'w>(words: &[&'w str]) -> Option<&'w str> {
+    words.iter().enumerate().find_map(|(index, word)| {
+        let (name, value) = word.split_once('=').map_or((*word, None), |(name, value)| (name, Some(value)));
+        let is_it = name.starts_with('-') && name.trim_start_matches('-') == "config-file";
+        is_it.then(|| value.or_else(|| words.get(index + 1).copied()))?
+    })
+}
+
+/// Whether a word certainly is a path, and no secret in the wrong place.
+fn is_plain_path(word: &str) -> bool {
+    let has_extension = Path::new(word).extension().is_some_and(|extension| extension == "json");
+    has_extension
+        && word.starts_with('/')
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
+}
+
 fn check_dataplane_command(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
     let (Some(dataplane), Some(directory)) = (consul.dataplane, consul.shared_directory()) else { return None };
@@ -135,16 +158,19 @@ fn check_dataplane_command(subject: &Subject<'_>) -> Option<Draft> {
     let words = dataplane.command.texts()?;
     // The image's own entry point starts it, and takes flags.
     let is_started = entry_point.is_empty() && starts_with_a_flag(dataplane);
-    let starts_it = words.first().is_some_and(|word| word.rsplit('/').next() == Some("consul-dataplane"));
-    let names_the_file = words.iter().any(|word| word.rsplit('=').next() == Some(&file));
-    let has_the_flag = words.iter().any(|word| word.trim_start_matches('-').starts_with("config-file"));
-    if (starts_it || is_started) && names_the_file && has_the_flag {
-        return None;
-    }
-    let message = if words.is_empty() {
-        format!("{} has no command", dataplane.label())
-    } else {
-        format!("{} runs {}", dataplane.label(), dataplane.command.shown_program())
+    let program = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    let starts_it = is_started || PROGRAMS.contains(&program);
+    let label = dataplane.label();
+    let message = match config_file(&words) {
+        Some(read) if starts_it && read == file => return None,
+        _ if words.is_empty() => format!("{label} has no command"),
+        _ if !starts_it && program.starts_with('-') => {
+            format!("the command of {label} does not begin with consul-dataplane")
+        }
+        _ if !starts_it => format!("{label} runs {}", dataplane.command.shown_program()),
+        Some(read) if is_plain_path(read) => format!("{label} reads {read}, which mesh-init does not write"),
+        Some(_) => format!("{label} reads a file that mesh-init does not write"),
+        None => format!("{label} starts without -config-file"),
     };
     let place = &dataplane.command.place;
     let fix = Fix::set(place, vec!["consul-dataplane", "-config-file", file.as_str()]);

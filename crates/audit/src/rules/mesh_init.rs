@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{fixes::mount, prelude::*, proxy::wait_for};
-use crate::subject::{AgentScript, BINARY_DIRECTORY, Subcommand, names, ports, subcommand};
+use crate::subject::{AgentScript, BINARY_DIRECTORY, Feature, Subcommand, names, ports, subcommand};
 
 pub(super) static CONSUL_VOLUMES: Rule = Rule {
     id: "consul-volumes",
@@ -265,7 +265,9 @@ fn check_control_plane_health_check(subject: &Subject<'_>) -> Option<Draft> {
     } else {
         return None;
     };
-    Some(Draft::new(health_check.command.place.span, message, help).of(control_plane))
+    let corrected = Feature::StrictHealthCheck.releases().since;
+    let draft = Draft::new(health_check.command.place.span, message, help).of(control_plane);
+    Some(draft.corrected_in(Some(corrected)))
 }
 
 /// `-f`, `-sf`, `-fsS`.

@@ -20,6 +20,7 @@ mod images;
 mod keys;
 mod mesh_init;
 mod pages;
+pub(crate) mod platform;
 mod prelude;
 mod proxy;
 mod releases;
@@ -37,8 +38,9 @@ pub(crate) mod tests;
 
 use super::rule::Rule;
 
-static RULES: [&Rule; 180] = [
+static RULES: &[&Rule] = &[
     &containers::CONSUL_NETWORK_MODE,
+    &platform::CONSUL_TASK_PLATFORM,
     &mesh_init::CONSUL_VOLUMES,
     &mesh_init::CONSUL_MESH_INIT_MISSING,
     &images::CONSUL_ECS_IMAGE,
@@ -71,6 +73,7 @@ static RULES: [&Rule; 180] = [
     &credentials::CONSUL_CREDENTIAL_IN_PLAIN,
     &credentials::CONSUL_TASK_ROLE,
     &credentials::CONSUL_TASK_ROLE_TAGS,
+    &credentials::CONSUL_GATEWAY_KIND_TAG,
     &client_agent::CONSUL_CLIENT_MISSING,
     &client_agent::CONSUL_CLIENT_IMAGE,
     &client_agent::CONSUL_CLIENT_SHELL,
@@ -197,6 +200,7 @@ static RULES: [&Rule; 180] = [
     &app_mesh_nodes::APPMESH_SERVICE_DISCOVERY,
     &app_mesh_nodes::APPMESH_VIRTUAL_SERVICE_NAME,
     &identity::ECS_FAMILY_TWICE,
+    &platform::ECS_AWSVPC_PROPERTIES,
     &containers::ECS_CONTAINER_NAME_DUPLICATE,
     &containers::ECS_CONTAINER_NAME,
     &dependencies::ECS_DEPENDENCY_CONDITION,

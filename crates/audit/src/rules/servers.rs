@@ -84,7 +84,10 @@ pub(crate) fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
         (false, false) if in_brackets.is_some() => "has brackets",
         (false, false) => return None,
     };
-    Some((what, in_brackets.unwrap_or(name).to_owned()))
+    let name = in_brackets.unwrap_or(name);
+    // No server runs in a task of the mesh.
+    let is_own = name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    Some((what, if is_own { "the address of Consul's servers".to_owned() } else { name.to_owned() }))
 }
 
 pub(super) static CONSUL_SERVER_PORTS: Rule = Rule {

@@ -97,7 +97,7 @@ pub struct TimelineEvent {
 impl Timeline {
     pub fn of(definition: &TaskDefinition) -> Self {
         let subject = Subject::new(definition);
-        let starts = Starts::of(definition);
+        let starts = Starts::of(&subject);
         let mut lanes: Vec<Lane> = definition
             .containers
             .items

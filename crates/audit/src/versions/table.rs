@@ -126,6 +126,10 @@ pub enum Need {
     Partitions,
     /// Containers in `healthSyncContainers`.
     SyncedContainers,
+    /// A mesh gateway.
+    MeshGateway,
+    /// An image with FIPS 140 cryptography, whose programs are dynamically linked.
+    Fips,
 }
 
 /// A known defect.

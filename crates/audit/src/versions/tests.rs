@@ -154,7 +154,7 @@ fn a_pair_goes_with_all_lines_of_consul_that_are_asked_for() {
         let consul: Vec<Release> = consul.iter().map(|text| release(text)).collect();
         newest_pair_for(&consul, among).map(|(consul_ecs, dataplane)| format!("{consul_ecs} {dataplane}"))
     };
-    assert_eq!(pair(&["1.20", "1.22"], with_dataplane).as_deref(), Some("0.9.4 1.7.11"));
+    assert_eq!(pair(&["1.20", "1.22"], with_dataplane).as_deref(), Some("0.9.4 1.7.13"));
     assert_eq!(pair(&["1.17"], with_dataplane).as_deref(), Some("0.7.3 1.4.6"));
     assert_eq!(pair(&["1.17"], with_mesh_init), None);
     assert_eq!(pair(&["1.15"], with_dataplane), None, "consul-ecs 0.6 has client agents");

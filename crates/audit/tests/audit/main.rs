@@ -13,6 +13,7 @@ mod examples;
 mod folder;
 mod inputs;
 mod mesh_templates;
+mod messages;
 mod mutations;
 mod official;
 mod pages;

@@ -35,7 +35,7 @@ impl Roles {
         let values = module.tagged(reader.values(&["path", "tags"], &[]));
         let node = role_node(&values, &Place::fixed(block.name_span()));
         let policies = policies(module, reader, &name, &self.uses(module.directory()));
-        IamRole::read(module.directory().file(block.file), &node, Dialect::Terraform, policies).ok()
+        IamRole::read(module.directory().file(block.file), &node, Dialect::Terraform, policies)
     }
 
     /// Where a module refers to its roles.

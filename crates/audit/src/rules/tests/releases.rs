@@ -48,7 +48,7 @@ const ROWS: &[Row] = &[
     with("ecs-first-fields", Base::ControlPlane, "0.7.3", &[("config.transparentProxy", r#"{ "enabled": false }"#)]),
     row("ecs-dataplane-check-alone", Base::Dataplane, ECS, "0.8.1", "0.9.0"),
     Row { given: &[("config.proxy", "null")], ..row("ecs-proxy-missing", Base::Dataplane, ECS, "0.10.0", "latest") },
-    row("ecs-mesh-init-copy", Base::Dataplane, ECS, "0.8.0", "0.8.1"),
+    row("ecs-mesh-init-copy", Base::Dataplane, ECS, "0.8.0-fips1402", "0.8.0"),
     with(
         "ecs-mesh-init-restart",
         Base::Dataplane,

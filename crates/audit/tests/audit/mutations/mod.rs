@@ -12,6 +12,7 @@ mod ecs;
 mod every_mesh_task;
 mod exports;
 mod gateways;
+mod harmless;
 mod pairs;
 mod tables;
 
@@ -36,6 +37,7 @@ static BY_SUBJECT: Mutations = LazyLock::new(|| {
         app_mesh::TABLE,
         exports::TABLE,
         ecs::TABLE,
+        harmless::TABLE,
     ];
     tables.into_iter().flat_map(tables::read).collect()
 });

@@ -86,7 +86,7 @@ impl Spelling {
         let mut body = String::new();
         for (name, value) in &values {
             match (name.as_str(), value) {
-                ("volume" | "proxy_configuration", Value::Array(blocks)) => {
+                ("volume" | "proxy_configuration" | "runtime_platform", Value::Array(blocks)) => {
                     for block in blocks {
                         let _ = writeln!(body, "  {name} {{");
                         for (key, value) in block.as_object()? {
@@ -194,6 +194,12 @@ fn arguments(definition: &Value) -> Option<Map<String, Value>> {
             block.insert("properties".to_owned(), mapped(properties, "name")?);
         }
         values.insert("proxy_configuration".to_owned(), json!([block]));
+    }
+    if let Some(platform) = definition.get("runtimePlatform") {
+        let names = [("operatingSystemFamily", "operating_system_family"), ("cpuArchitecture", "cpu_architecture")];
+        let known = names.iter().filter_map(|(ecs, own)| Some(((*own).to_owned(), platform.get(ecs)?.clone())));
+        let block: Map<String, Value> = known.collect();
+        values.insert("runtime_platform".to_owned(), json!([block]));
     }
     if let Some(tags) = definition.get("tags") {
         values.insert("tags".to_owned(), mapped(tags, "key")?);
