@@ -11,6 +11,7 @@ use super::{
     reader::{MapReader, Mismatch},
     tag::Tag,
     task::{LoadBalancer, ProxyConfiguration, ServiceUse, TaskDefinition},
+    volume::Volume,
 };
 use document::{Node, SourceFile};
 
@@ -38,7 +39,7 @@ impl TaskDefinition {
             task_role: reader.text("taskRoleArn")?,
             declared_role: None,
             execution_role: reader.text("executionRoleArn")?,
-            volumes: reader.maps("volumes", |volume| volume.text("name"))?,
+            volumes: reader.maps("volumes", Volume::read)?,
             containers: reader.maps("containerDefinitions", container)?,
             proxy: reader.map("proxyConfiguration", proxy)?,
             tags: reader.maps("tags", Tag::read)?,

@@ -13,6 +13,7 @@ mod every_mesh_task;
 mod exports;
 mod gateways;
 mod pairs;
+mod start;
 mod tables;
 
 use std::{iter, sync::LazyLock};
@@ -36,6 +37,7 @@ static BY_SUBJECT: Mutations = LazyLock::new(|| {
         app_mesh::TABLE,
         exports::TABLE,
         ecs::TABLE,
+        start::TABLE,
     ];
     tables.into_iter().flat_map(tables::read).collect()
 });
