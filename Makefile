@@ -128,9 +128,10 @@ release: tag ## Publish target/dist as the release of a tag on GitHub (TAG=v0.1.
 		SHA256SUMS $$(cut -d ' ' -f 3 SHA256SUMS)
 
 .PHONY: validate
-validate: tools ## Check the template and the examples in CloudFormation
+validate: tools ## Check the template, the policies to deploy it, and the examples in CloudFormation
 	sam validate --lint --region us-east-1
 	cfn-lint --regions us-east-1 -- examples/cloudformation/*.yaml examples/cdk/*.template.json
+	@python3 scripts/deployers.py --check
 
 .PHONY: bench
 bench: tools ## Measure the speed (needs valgrind; PARTS="first-events plots" for some of it)
@@ -164,8 +165,9 @@ check: lint ## Check format and lints, and run the tests that need no server
 	cargo test $(all) --lib --test mesh --test audit --test command_line --test repository -- --skip conformance
 
 .PHONY: pages
-pages: ## Write the pages of the rules, the tables of permissions and the snapshots of reports anew
+pages: tools ## Write the pages of the rules, the permissions and the snapshots of reports anew
 	UPDATE_DOCS=1 INSTA_UPDATE=always cargo test $(all) --lib --test audit --test command_line --test repository -- page reports
+	@python3 scripts/deployers.py
 
 .PHONY: newer-releases
 newer-releases: ## Say which releases of HashiCorp are newer than the table of releases (ISSUE=1 opens an issue on GitHub)

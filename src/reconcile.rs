@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use lambda_runtime::{Diagnostic, LambdaEvent};
-use observe::{Deadline, SweepOrder};
+use observe::{Deadline, SweepCause, SweepOrder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -40,8 +40,8 @@ pub async fn reconcile<E: Error>(
     if let Some(call) = parse_api_call_event(&event.payload) {
         return match call.map_err(|e| invalid(&e))? {
             Some(ApiCall::ClusterDeleted(cluster)) if controller.manages(&cluster) => {
-                let order =
-                    SweepOrder { clusters: vec![cluster.clone()], deleted: Some(cluster), ..SweepOrder::default() };
+                let (clusters, cause) = (vec![cluster.clone()], SweepCause::ClusterDeleted(cluster));
+                let order = SweepOrder { clusters, cause, ..SweepOrder::default() };
                 sweep(controller, &order, deadline).await
             }
             _ => Ok(json!({ "outcome": "ignored" })),
@@ -55,7 +55,7 @@ pub async fn reconcile<E: Error>(
     })?;
     let order = match order {
         ReconcileOrder::Check => return Ok(json!(controller.check(deadline).await)),
-        ReconcileOrder::ScheduledSweep => SweepOrder { is_scheduled: true, ..SweepOrder::default() },
+        ReconcileOrder::ScheduledSweep => SweepOrder { cause: SweepCause::Schedule, ..SweepOrder::default() },
         ReconcileOrder::Sweep { clusters, dry_run, force } => {
             let cluster = |arn: &String| arn.parse().map_err(|e: InvalidField| invalid(&e.in_field("clusters")));
             let clusters = clusters.iter().map(cluster).collect::<Result<_, _>>()?;

@@ -6,22 +6,29 @@ use local_stack::{
     Stack,
     aws::{Aws, REGION},
     functions::built_binary,
+    users::Key,
 };
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, Recorder};
+
+use crate::by_hand::{documented, policy};
 
 const CORRECT: &str = include_str!("../../crates/audit/src/bases/dataplane.json");
 
 /// An emulated account with a cluster `prod`.
 struct Account {
     aws: &'static Aws,
-    /// Its account ID, which is also the access key of its user.
+    /// Its account ID, which is also the access key of its root user.
     number: &'static str,
+    /// That of a user with exactly the permissions of the command's page.
+    key: Key,
 }
 
 impl Account {
     async fn new(number: &'static str) -> Self {
-        let account = Self { aws: &Stack::shared().await.aws, number };
+        let aws = &Stack::shared().await.aws;
+        let key = aws.user_in(number, "check", &[policy(&documented("check"))]).await;
+        let account = Self { aws, number, key };
         account.ecs("CreateCluster", &json!({ "clusterName": "prod" })).await;
         account
     }
@@ -49,7 +56,7 @@ impl Account {
     }
 
     async fn audit(&self, arguments: &[&str]) -> (Option<i32>, Value, String) {
-        audit(&self.aws.endpoint, self.number, arguments).await
+        audit(&self.aws.endpoint, &self.key, arguments).await
     }
 }
 
@@ -59,8 +66,8 @@ fn ecs_mesh() -> String {
 }
 
 /// Exit code, JSON report, standard error.
-async fn audit(endpoint: &str, account: &str, arguments: &[&str]) -> (Option<i32>, Value, String) {
-    let mut command = with_account(&ecs_mesh(), endpoint, account);
+async fn audit(endpoint: &str, key: &Key, arguments: &[&str]) -> (Option<i32>, Value, String) {
+    let mut command = with_key(&ecs_mesh(), endpoint, key);
     command.args(["check", "--output", "json"]).args(arguments);
     let Output { status, stdout, stderr } = command.output().await.unwrap();
     let report = serde_json::from_slice(&stdout).unwrap_or_default();
@@ -68,12 +75,12 @@ async fn audit(endpoint: &str, account: &str, arguments: &[&str]) -> (Option<i32
 }
 
 /// A command with its AWS endpoint at `endpoint`.
-fn with_account(program: &str, endpoint: &str, account: &str) -> tokio::process::Command {
+fn with_key(program: &str, endpoint: &str, key: &Key) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(program);
     // Without the user's AWS configuration
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", REGION).stdin(Stdio::null());
-    command.env("AWS_ACCESS_KEY_ID", account).env("AWS_SECRET_ACCESS_KEY", "test");
+    command.env("AWS_ACCESS_KEY_ID", &key.id).env("AWS_SECRET_ACCESS_KEY", &key.secret);
     command
 }
 
@@ -126,7 +133,7 @@ async fn missing_definitions_are_problems() {
 
     let refusing =
         Recorder::start(|_, _| Answer::status(400, json!({ "__type": "AccessDeniedException" }).to_string())).await;
-    let (code, _, errors) = audit(&refusing.url, account.number, &["--cluster", "prod"]).await;
+    let (code, _, errors) = audit(&refusing.url, &account.key, &["--cluster", "prod"]).await;
     assert_eq!(code, Some(2));
     assert!(errors.contains("services of cluster prod") && errors.contains("AccessDenied"), "{errors}");
 }

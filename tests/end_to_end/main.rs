@@ -9,6 +9,7 @@ mod audit;
 mod audit_live;
 mod by_hand;
 mod crash;
+mod deployer;
 mod fixture;
 mod healing;
 mod large;

@@ -7,6 +7,7 @@ use local_stack::{
     functions::packaged,
     http::Answer,
     in_repository,
+    users::deploying,
     world::{cluster_arn, documented_policy},
 };
 use reqwest::Method;
@@ -80,6 +81,12 @@ async fn the_examples_of_services_are_formatted_and_valid() {
 #[tokio::test]
 async fn a_new_mesh_is_deployed_updated_rolled_back_and_removed() {
     let Some(mut terraform) = with_consul("new-mesh").await else { return };
+    // By a user with exactly the documented permissions, and those for the cluster of the example
+    let stack = "new-mesh-ecs-mesh-controller";
+    let cluster = json!({ "Effect": "Allow", "Action": "ecs:*", "Resource": "*" });
+    let mut policies = deploying(stack, &["resources", "terraform"]);
+    policies.push(json!({ "Version": "2012-10-17", "Statement": [cluster] }));
+    terraform.run_as(&Stack::shared().await.aws.user(stack, &policies).await);
 
     terraform.apply(&[]).await;
 
@@ -100,7 +107,7 @@ async fn a_new_mesh_is_deployed_updated_rolled_back_and_removed() {
     assert!(description(&controller).await.starts_with("Another release"));
 
     terraform.destroy(&[]).await;
-    assert!(!has_stack("new-mesh-ecs-mesh-controller").await);
+    assert!(!has_stack(stack).await);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Calls of HashiCorp's module `controller`, with nothing changed but the source.
 
-use local_stack::{Stack, world::cluster_arn};
+use local_stack::{Stack, users::deploying, world::cluster_arn};
 use serde_json::json;
 
 use crate::terraform::{Terraform, has_node, requirements_or_skip};
@@ -95,7 +95,13 @@ output "default_group" {
 }
 "#;
     let ours = calls("../..", &secret, port) + outputs;
-    let terraform = Terraform::root("hashicorp-after", &ours).await.expect("Terraform is there");
+    let mut terraform = Terraform::root("hashicorp-after", &ours).await.expect("Terraform is there");
+    // By a user with exactly the documented permissions, and those for the data sources of the caller
+    let stacks = ["one", "two"].map(|name| format!("hashicorp-{name}-ecs-mesh-controller"));
+    let policies = stacks.iter().flat_map(|stack| deploying(stack, &["resources", "terraform"]));
+    let vpc = json!({ "Effect": "Allow", "Action": "ec2:DescribeVpc*", "Resource": "*" });
+    let policies: Vec<_> = policies.chain([json!({ "Version": "2012-10-17", "Statement": [vpc] })]).collect();
+    terraform.run_as(&aws.user("hashicorp", &policies).await);
     let planned = terraform.planned_parameters().await;
     terraform.permit_old_consul(&["one", "two"]);
     terraform.apply(&[]).await;

@@ -13,6 +13,7 @@ use local_stack::{
     functions::packaged,
     http::{self, Answer},
     in_repository, scratch,
+    users::Key,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -91,6 +92,12 @@ impl Terraform {
     /// Sets a variable of the root module.
     pub(crate) fn set(&mut self, variable: &str, value: &str) {
         self.env.insert(format!("TF_VAR_{variable}"), value.to_owned());
+    }
+
+    /// Runs Terraform as the user with this key.
+    pub(crate) fn run_as(&mut self, key: &Key) {
+        self.env.insert("AWS_ACCESS_KEY_ID".to_owned(), key.id.clone());
+        self.env.insert("AWS_SECRET_ACCESS_KEY".to_owned(), key.secret.clone());
     }
 
     /// Changes the configuration by a file whose arguments replace those in `main.tf`.

@@ -289,18 +289,7 @@ fn unavailable(request: &Request, reason: String, had_no_effect: bool) -> Refusa
 
 /// The address and the error.
 fn at(endpoint: &Endpoint, error: &reqwest::Error) -> String {
-    format!("{}: {}", endpoint.url.as_str().trim_end_matches('/'), describe(error))
-}
-
-/// The error and its causes, without the URL, which may contain a long filter.
-fn describe(error: &reqwest::Error) -> String {
-    let mut text = if error.is_timeout() { "timed out".to_owned() } else { "request failed".to_owned() };
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
+    format!("{}: {}", endpoint.url.as_str().trim_end_matches('/'), http_client::describe(error))
 }
 
 fn retry_after(headers: &header::HeaderMap) -> Option<Duration> {

@@ -28,9 +28,9 @@ pub enum ControllerError {
          create the token again. Set the secret to {{}}: then the controller creates another token"
     )]
     NotRestored { secret: String, accessor: AccessorId },
-    /// A second look at tasks that ECS did not know could not read or remove everything.
-    #[error("the second look at unknown tasks failed: {0}")]
-    NotLookedAgain(String),
+    /// A sweep that the controller ordered itself could not read or do everything.
+    #[error("{what} is incomplete: {reasons}")]
+    NotSwept { what: &'static str, reasons: String },
     /// An object that a task needs could not be created in Consul.
     #[error("{0}")]
     NotSetUp(String),
@@ -79,7 +79,7 @@ impl ControllerError {
             | Self::RefusedByConsul(_)
             | Self::NotSetUp(_)
             | Self::AgentStillAlive(_) => Reach::Thing,
-            Self::NotLookedAgain(_) | Self::Panicked => Reach::Everything,
+            Self::NotSwept { .. } | Self::Panicked => Reach::Everything,
         }
     }
 
@@ -120,7 +120,7 @@ impl ControllerError {
             Self::NotRestored { .. } => ErrorLabel::Secrets,
             Self::NotSetUp(_) => ErrorLabel::Bootstrap,
             Self::AgentStillAlive(_) => ErrorLabel::AgentStillAlive,
-            Self::NotLookedAgain(_) => ErrorLabel::NotLookedAgain,
+            Self::NotSwept { .. } => ErrorLabel::NotSwept,
             Self::Panicked => ErrorLabel::Panicked,
         }
     }
@@ -191,7 +191,7 @@ mod tests {
             CallError::NotDescribedYet(task).into(),
             CallError::OverLimit { what: text(), most: 1, waiting: 1 }.into(),
             ControllerError::AgentStillAlive(text()),
-            ControllerError::NotLookedAgain(text()),
+            ControllerError::NotSwept { what: "a second look", reasons: text() },
             OutOfTime.into(),
             ControllerError::Panicked,
         ]);

@@ -35,7 +35,7 @@ mod without_writes;
 use std::{sync::Arc, time::Duration};
 
 use mesh::{arn::ClusterArn, scope::Scope, settings::Mode};
-use observe::{Deadline, SweepOrder};
+use observe::{Deadline, SweepOrder, TimestampCache};
 use report::{CheckReport, SweepReport};
 
 use self::{
@@ -94,6 +94,7 @@ impl Controller {
                 bootstrap: Arc::clone(&bootstrap),
                 sweep: Arc::clone(&sweep),
                 tokens: Arc::clone(&tokens),
+                ordered: TimestampCache::default(),
             },
             sweep,
             check,

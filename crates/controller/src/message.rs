@@ -20,7 +20,7 @@ use mesh::{
     task::{TaskChange, TaskPhase},
     tenancy::Tenancy,
 };
-use report::{Envelope, IdleCheckOrder, OWN_SOURCE, SecondLookOrder};
+use report::{Envelope, IdleCheckOrder, LostNodeOrder, OWN_SOURCE, SecondLookOrder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use telemetry::{Counted, EventKind};
@@ -44,6 +44,8 @@ pub(crate) enum Message {
     IdleCheck(IdleCheck),
     /// A second look at tasks that ECS did not know.
     SecondLook(SecondLook),
+    /// The order of a sweep of a cluster whose node Consul had lost.
+    LostNode(ClusterArn),
     /// A call of the ECS API.
     ApiCall(ApiCall),
     /// An event of a cluster that is not configured. Nothing else of it is read.
@@ -105,6 +107,10 @@ impl Message {
             },
             (OWN_SOURCE, IdleCheckOrder::DETAIL_TYPE) => parse_idle_check(&detail).map(Self::IdleCheck),
             (OWN_SOURCE, SecondLookOrder::DETAIL_TYPE) => parse_second_look(&detail).map(Self::SecondLook),
+            (OWN_SOURCE, LostNodeOrder::DETAIL_TYPE) => match parse_lost_node(&detail)? {
+                cluster if clusters.contains(&cluster) => Ok(Self::LostNode(cluster)),
+                cluster => Ok(Self::Elsewhere(cluster)),
+            },
             _ => other(),
         }
     }
@@ -117,6 +123,11 @@ impl Message {
             force: request.force,
         };
         json!(order.message()).to_string()
+    }
+
+    /// The body of the message that orders a sweep of a cluster whose node Consul had lost.
+    pub(crate) fn lost_node(cluster: &ClusterArn) -> String {
+        json!(LostNodeOrder { cluster: cluster.to_string() }.message()).to_string()
     }
 
     /// The body of the message that requests an idle check of `holder`, after a chain of `hops` messages. `None` for
@@ -172,6 +183,13 @@ fn parse_second_look(detail: &Value) -> Result<SecondLook, InvalidField> {
     })
 }
 
+fn parse_lost_node(detail: &Value) -> Result<ClusterArn, InvalidField> {
+    let text = detail.to_string();
+    let LostNodeOrder { cluster } =
+        LostNodeOrder::deserialize(detail).map_err(|_| InvalidField::new("detail", &text, "a cluster"))?;
+    cluster.parse().map_err(|e: InvalidField| e.in_field("detail.cluster"))
+}
+
 /// A received message.
 #[derive(Debug, Clone)]
 pub struct Delivery {
@@ -205,6 +223,8 @@ pub(super) struct Sorted {
     pub(super) idle_checks: BTreeMap<TokenHolder, RequestedCheck>,
     /// The second looks at tasks that ECS did not know, and the messages that request them.
     pub(super) second_looks: BTreeMap<SecondLook, Vec<usize>>,
+    /// The clusters to sweep because Consul had lost their nodes, and the messages that order it.
+    pub(super) lost_nodes: BTreeMap<ClusterArn, Vec<usize>>,
     /// The definitions to pre-provision tokens for, and the messages that request it.
     pub(super) registered: BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
     /// The kinds of the messages that are handled.
@@ -244,6 +264,10 @@ impl Sorted {
                 Ok(Message::SecondLook(look)) => {
                     sorted.kinds.insert(index, EventKind::SecondLook);
                     sorted.second_looks.entry(look).or_default().push(index);
+                }
+                Ok(Message::LostNode(cluster)) => {
+                    sorted.kinds.insert(index, EventKind::LostNode);
+                    sorted.lost_nodes.entry(cluster).or_default().push(index);
                 }
                 Ok(Message::ApiCall(ApiCall::DefinitionInUse { definition, cluster })) => {
                     sorted.kinds.insert(index, EventKind::TaskDefinition);
@@ -309,6 +333,13 @@ mod tests {
             let look = SecondLook { clusters: vec![cluster.clone()], tasks: BTreeSet::from([task.clone()]), force };
             assert_eq!(parse(&Message::second_look(&look)), Ok(Message::SecondLook(look)));
         }
+    }
+
+    #[test]
+    fn order_of_a_lost_node_round_trips_for_the_clusters_of_the_deployment() {
+        let [prod, other] = [PROD, "arn:aws:ecs:us-east-1:123456789012:cluster/other"].map(|it| it.parse().unwrap());
+        assert_eq!(parse(&Message::lost_node(&prod)), Ok(Message::LostNode(prod)));
+        assert_eq!(parse(&Message::lost_node(&other)), Ok(Message::Elsewhere(other)));
     }
 
     #[test]

@@ -2,12 +2,14 @@
 //! proxies and no redirects.
 
 use std::{
+    error::Error,
+    io,
     sync::{Arc, LazyLock},
     time::Duration,
 };
 
 use reqwest::{Certificate, ClientBuilder, redirect::Policy};
-use rustls::{ClientConfig, crypto::ring};
+use rustls::{AlertDescription, ClientConfig, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
 
 /// How long an unused connection is kept: so that events a few minutes apart need no new one. Consul keeps it for longer; after a
@@ -34,6 +36,37 @@ pub fn trusting_the_system() -> ClientBuilder {
 /// Verifies servers with these CA certificates only.
 pub fn trusting_only(certificates: impl IntoIterator<Item = Certificate>) -> ClientBuilder {
     builder().tls_certs_only(certificates)
+}
+
+/// The error and its causes, without its URL, which may be long. A server that accepts nothing of what this client offers for TLS only
+/// says that the handshake failed.
+pub fn describe(error: &reqwest::Error) -> String {
+    let mut text = if error.is_timeout() { "timed out".to_owned() } else { "request failed".to_owned() };
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        if accepts_nothing(inner) {
+            text.push_str(
+                ". The server accepts none of the versions (TLS 1.2 and 1.3), ciphers or key-exchange groups (X25519, secp256r1, \
+                 secp384r1) that are offered",
+            );
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+/// Whether the server has ended the handshake because client and server have nothing in common.
+fn accepts_nothing(cause: &(dyn Error + 'static)) -> bool {
+    matches!(
+        tls_error(cause),
+        Some(rustls::Error::AlertReceived(AlertDescription::HandshakeFailure | AlertDescription::ProtocolVersion))
+    )
+}
+
+/// The error of TLS in an error of input and output, which may be in another one.
+fn tls_error<'e>(cause: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    cause.downcast_ref().or_else(|| tls_error(cause.downcast_ref::<io::Error>()?.get_ref()?))
 }
 
 fn builder() -> ClientBuilder {

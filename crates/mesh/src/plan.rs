@@ -18,6 +18,7 @@ use crate::{
     secret::{Retirement, StoredSecret},
     settings::PlanSettings,
     task::{MeshTask, TaskPhase},
+    tenancy::Tenancy,
     token::ListedToken,
 };
 
@@ -284,6 +285,8 @@ pub struct Observed {
     pub checks: Vec<HealthCheck>,
     /// Consul client agents that may have run in stopped tasks.
     pub agents: Vec<ClientAgent>,
+    /// For events, the clusters of stopping and stopped tasks whose synthetic node Consul does not have, by partition.
+    pub lost_nodes: BTreeSet<(ClusterArn, Tenancy)>,
     /// Synthetic nodes of clusters that ECS has deleted.
     pub leftover_nodes: Vec<LeftoverNode>,
     /// Holders whose tokens are known to be valid.

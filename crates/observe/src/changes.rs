@@ -145,6 +145,7 @@ impl Observer {
         });
         let catalogs = by_node(&tasks).into_iter().map(|((cluster, tenancy), ending)| async move {
             let found = deadline.run(self.catalog_of(&cluster, &tenancy, &ending)).await;
+            let found = found.map(|found| found.ok_or_else(|| (cluster.clone(), tenancy.home())));
             found.map_err(|error| same_for(ending.iter().map(|task| &task.arn), &error))
         });
         let agents = by_service(&tasks).into_iter().map(|(service, stopped)| async move {
@@ -161,9 +162,14 @@ impl Observer {
             observed.tokens.extend(found.into_iter().flatten());
         }
         for found in catalogs {
-            let (instances, checks) = found.unwrap_or_else(|failed| record_failures(failed, &mut failures));
-            observed.instances.extend(instances);
-            observed.checks.extend(checks);
+            match found {
+                Ok(Ok((instances, checks))) => {
+                    observed.instances.extend(instances);
+                    observed.checks.extend(checks);
+                }
+                Ok(Err(lost_node)) => drop(observed.lost_nodes.insert(lost_node)),
+                Err(failed) => record_failures(failed, &mut failures),
+            }
         }
         for found in agents {
             observed.agents.extend(found.unwrap_or_else(|failed| record_failures(failed, &mut failures)));
@@ -187,18 +193,20 @@ impl Observer {
         client_agents(self.consul.as_ref(), members, &service.tenancy).await
     }
 
+    /// What the catalog has of these tasks; `None` if the node of their cluster does not exist.
     async fn catalog_of(
         &self,
         cluster: &ClusterArn,
         tenancy: &Tenancy,
         ending: &[&MeshTask],
-    ) -> Result<(Vec<ServiceInstance>, Vec<HealthCheck>), CallError> {
+    ) -> Result<Option<(Vec<ServiceInstance>, Vec<HealthCheck>)>, CallError> {
         let id = |task: &&MeshTask| task.arn.id().clone();
         let ids: Vec<TaskId> = ending.iter().map(id).collect();
         let draining: Vec<TaskId> = ending.iter().filter(|task| task.drain_reason().is_some()).map(id).collect();
         let instances = self.consul.instances(cluster, tenancy, &ids);
         let checks = self.consul.checks(cluster, tenancy, &draining);
-        Ok(futures::try_join!(instances, checks)?)
+        let (instances, checks) = futures::try_join!(instances, checks)?;
+        Ok(instances.map(|instances| (instances, checks)))
     }
 }
 

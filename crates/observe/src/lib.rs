@@ -59,6 +59,6 @@ pub use self::{
     observer::Observer,
     problem::Problem,
     selection::{SelectError, select_clusters},
-    survey::{Reading, Skipped, Survey, SweepOrder, Waited},
+    survey::{Reading, Skipped, Survey, SweepCause, SweepOrder, Waited},
     tasks::{ClusterStatuses, namesakes},
 };

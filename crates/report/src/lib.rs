@@ -8,7 +8,7 @@
 //!  CheckReport ─▶ TokenReport, SetUpReport                                      {"check": true}
 //!       └──────────┴─▶ Problem
 //!  LogLine ─▶ LogAction, LogOutcome, ErrorLabel                                 the log that why and compare read
-//!  Envelope ─▶ IdleCheckOrder, SecondLookOrder                                  a message in a queue
+//!  Envelope ─▶ IdleCheckOrder, SecondLookOrder, LostNodeOrder                   a message in a queue
 //!  Event ─▶ InMode ─▶ Healing, TaskEntries and others; AuditFinding             the default event bus
 //! ```
 
@@ -32,7 +32,7 @@ pub use self::{
     action::{Blocked, CheckStatus, PlannedAction, Waiting},
     event::{AuditFinding, CreatedToken, DrainedTask, Event, Healing, InMode, RevokedToken, TaskEntries, TrippedGuard},
     log::{LogLine, service_of_holder},
-    message::{Envelope, IdleCheckOrder, OWN_SOURCE, SecondLookOrder},
+    message::{Envelope, IdleCheckOrder, LostNodeOrder, OWN_SOURCE, SecondLookOrder},
     names::{ErrorLabel, LogAction, LogOutcome},
     reconcile::{AuditOrder, AuditScope, CheckReport, ReconcileOrder, SetUpReport, TokenReport},
     sweep::{ClusterReport, Counts, Skipped, SweepOutcome, SweepReport, SweptStatus},

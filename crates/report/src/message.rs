@@ -60,6 +60,21 @@ pub struct SecondLookOrder {
     pub force: bool,
 }
 
+/// A request to sweep a cluster whose node Consul had lost.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LostNodeOrder {
+    /// The ARN of the cluster.
+    pub cluster: String,
+}
+
+impl LostNodeOrder {
+    pub const DETAIL_TYPE: &str = "Cluster Node Lost";
+
+    pub fn message(&self) -> Envelope {
+        Envelope::own(Self::DETAIL_TYPE, json!(self))
+    }
+}
+
 impl SecondLookOrder {
     pub const DETAIL_TYPE: &str = "Unknown Task Second Look";
 

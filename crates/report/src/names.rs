@@ -115,7 +115,7 @@ names! {
         Queue = "queue",
         NotDescribedYet = "not_described_yet",
         AgentStillAlive = "agent_still_alive",
-        NotLookedAgain = "not_looked_again",
+        NotSwept = "not_swept",
         OutOfTime = "out_of_time",
         Panicked = "panicked",
     }

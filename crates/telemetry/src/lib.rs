@@ -148,6 +148,8 @@ named! {
         IdleCheck,
         /// A second look at tasks that ECS did not know.
         SecondLook,
+        /// The order of a sweep, because Consul had lost the node of a cluster.
+        LostNode,
         /// A message that cannot be parsed.
         Unreadable,
     }

@@ -10,10 +10,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::aws::{Aws, REGION};
+use super::aws::{ACCOUNT, Aws, REGION};
 use super::functions::{ARCHITECTURE, built_template, earlier_template};
 use super::http::Answer;
 use super::permitted::Permitted;
+use super::users::Key;
 use super::wait::eventually;
 use super::{in_repository, scratch, tool};
 
@@ -21,7 +22,8 @@ use super::{in_repository, scratch, tool};
 /// a status that contradicts ECS is corrected if it still does a second later.
 pub const TIME_BOUNDS: &str = "ecs-lag=1,secrets-lag=1,attempt=10,call=2,clocks=1,shown=4,health-lag=1";
 
-const BUCKET: &str = "artifacts";
+/// The bucket of the functions' code.
+pub const BUCKET: &str = "artifacts";
 /// How long one run of the SAM CLI may take on a busy machine.
 const LONGEST_RUN: Duration = Duration::from_mins(10);
 /// How many lines of its output are shown when it takes longer.
@@ -118,8 +120,7 @@ pub async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Depl
 
 /// Creates or updates a stack. `Err` is the output of the SAM CLI.
 pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Result<Deployed, String> {
-    let template = aws.packaged.get_or_init(|| package(aws, built_template(), "packaged")).await;
-    deploy_packaged(aws, template, stack, parameters).await
+    deploy_packaged(aws, packaged_template(aws).await, stack, parameters).await
 }
 
 /// Uploads the functions of an earlier version to S3, and returns its packaged template. `version` is a folder with its
@@ -135,17 +136,8 @@ pub async fn deploy_packaged(
     stack: &str,
     parameters: &[(&str, &str)],
 ) -> Result<Deployed, String> {
-    let defaults = [("Architecture", ARCHITECTURE), ("TimeBounds", TIME_BOUNDS)];
-    let defaults = defaults.iter().filter(|(key, _)| parameters.iter().all(|(given, _)| given != key));
-    let parameters = defaults.chain(parameters).map(|(key, value)| {
-        // The SAM CLI splits at whitespace, and removes quotes.
-        let is_plain = !value.contains(|c: char| c.is_whitespace() || c == '"');
-        if is_plain { format!("{key}={value}") } else { format!("{key}='{value}'") }
-    });
-    let mut command = sam(aws, "deploy");
-    command.args(["--stack-name", stack, "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset"]);
-    command.args(["--no-fail-on-empty-changeset", "--no-progressbar", "--template-file"]).arg(template);
-    run(command.arg("--parameter-overrides").args(parameters), &format!("deploy-{stack}")).await?;
+    let arguments = ["--no-fail-on-empty-changeset", "--s3-bucket", BUCKET];
+    sam_deploy(aws, &Key::of_root(ACCOUNT), template, stack, parameters, &arguments).await?;
     let outputs = Outputs::of(aws, stack).await;
     let deployed = Deployed {
         queue_url: outputs.get("TaskEventsQueueUrl"),
@@ -165,24 +157,64 @@ pub async fn deploy_packaged(
     Ok(deployed)
 }
 
+/// Runs `sam deploy` with further arguments, as the user with this key. `Err` is its output.
+pub async fn sam_deploy(
+    aws: &Aws,
+    key: &Key,
+    template: &Path,
+    stack: &str,
+    parameters: &[(&str, &str)],
+    further: &[&str],
+) -> Result<(), String> {
+    let defaults = [("Architecture", ARCHITECTURE), ("TimeBounds", TIME_BOUNDS)];
+    let defaults = defaults.iter().filter(|(key, _)| parameters.iter().all(|(given, _)| given != key));
+    let parameters = defaults.chain(parameters).map(|(key, value)| {
+        // The SAM CLI splits at whitespace, and removes quotes.
+        let is_plain = !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || c == '"');
+        if is_plain { format!("{key}={value}") } else { format!("{key}='{value}'") }
+    });
+    let mut command = sam(aws, key, "deploy");
+    command.args(["--stack-name", stack, "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset"]);
+    command.args(further).args(["--no-progressbar", "--template-file"]).arg(template);
+    run(command.arg("--parameter-overrides").args(parameters), &format!("deploy-{stack}")).await
+}
+
+/// Runs `sam delete`, as the user with this key. `Err` is its output.
+pub async fn sam_delete(aws: &Aws, key: &Key, stack: &str) -> Result<(), String> {
+    run(sam(aws, key, "delete").args(["--no-prompts", "--stack-name", stack]), &format!("delete-{stack}")).await
+}
+
+/// The packaged template, whose functions are in S3.
+pub async fn packaged_template(aws: &Aws) -> &Path {
+    aws.packaged.get_or_init(|| package(aws, built_template(), "packaged")).await
+}
+
+/// Why something of a stack failed, and all else that its events say.
+pub async fn events(aws: &Aws, stack: &str) -> String {
+    let query = [("Action", "DescribeStackEvents"), ("Version", "2010-05-15"), ("StackName", stack)];
+    let answer = Answer::to(aws.request(Method::GET, "/", "cloudformation").query(&query)).await;
+    answer.expect("DescribeStackEvents").body.to_string()
+}
+
 /// Uploads the functions of a template to S3, and returns the packaged template.
 async fn package(aws: &Aws, template: &Path, name: &str) -> PathBuf {
     let bucket = Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.and_then(Answer::success);
     bucket.unwrap_or_else(|error| panic!("CreateBucket of {BUCKET}: {error}"));
     let port = aws.endpoint.rsplit(':').next().unwrap_or_default();
     let packaged = scratch::directory().join(format!("{name}-{port}.yaml"));
-    let mut command = sam(aws, "package");
-    command.arg("--no-progressbar").arg("--template-file").arg(template);
+    let mut command = sam(aws, &Key::of_root(ACCOUNT), "package");
+    command.args(["--no-progressbar", "--s3-bucket", BUCKET]).arg("--template-file").arg(template);
     command.arg("--output-template-file").arg(&packaged);
     run(&mut command, &format!("{name}-{port}")).await.unwrap_or_else(|said| panic!("sam package: {said}"));
     packaged
 }
 
-/// The SAM CLI without the user's AWS configuration and without the repository's samconfig.toml.
-fn sam(aws: &Aws, subcommand: &str) -> Command {
+/// The SAM CLI as the user with this key, without the AWS configuration of who runs the tests and without the repository's
+/// samconfig.toml.
+fn sam(aws: &Aws, key: &Key, subcommand: &str) -> Command {
     let mut command = Command::new(tool("venv/bin/sam"));
     command
-        .args([subcommand, "--s3-bucket", BUCKET, "--region", REGION])
+        .args([subcommand, "--region", REGION])
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("HOME", scratch::directory())
@@ -190,8 +222,8 @@ fn sam(aws: &Aws, subcommand: &str) -> Command {
         .env("SAM_CLI_TELEMETRY", "0")
         .env("SAM_CLI_POLL_DELAY", "0.5")
         .env("AWS_ENDPOINT_URL", &aws.endpoint)
-        .env("AWS_ACCESS_KEY_ID", "test")
-        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .env("AWS_ACCESS_KEY_ID", &key.id)
+        .env("AWS_SECRET_ACCESS_KEY", &key.secret)
         .current_dir(scratch::directory())
         .stdin(Stdio::null())
         .kill_on_drop(true);

@@ -5,6 +5,7 @@
 //! wait    progress    scratch    http    pids   helpers
 //!    process     ports                    child processes, and the ports of servers
 //! consul           aws                    one server each
+//!                 users                   who calls AWS
 //!           functions                     the functions' binaries, and the template that names them
 //!         permitted                       what IAM refuses to the functions
 //!             deploy                      `sam deploy`
@@ -35,6 +36,7 @@ pub mod ports;
 pub mod process;
 pub mod progress;
 pub mod scratch;
+pub mod users;
 pub mod wait;
 pub mod world;
 

@@ -40,6 +40,8 @@ LISTS = {
 # The other resources of the request, and its condition keys.
 others = contextvars.ContextVar("others", default=())
 keys = contextvars.ContextVar("keys", default={})
+# The access key of the request, which CloudFormation's tasks inherit.
+caller = contextvars.ContextVar("caller", default="")
 
 extract_iam_action = iam_actions.extract_iam_action
 extract_resource_arn = iam_actions.extract_resource_arn
@@ -118,6 +120,7 @@ def resource_of(service, method, path, headers, body, params, region, account):
 
 def enforce_all(access_key, action, service, region, resource_arn="*", service_context=None):
     """Every resource of the request must be allowed. What a role is refused is recorded."""
+    caller.set(access_key)
     context = {**(service_context or {}), **keys.get()}
     actions = [action, WITH_TAGS[action]] if action in WITH_TAGS and "aws:TagKeys" in context else [action]
     for called, resource in itertools.product(actions, (resource_arn, *others.get())):

@@ -8,6 +8,7 @@ Source: https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSe
 import sys
 
 import ministack_agent
+import ministack_caller
 import ministack_iam
 from ministack.app import main
 from ministack.services import secretsmanager
@@ -53,6 +54,7 @@ secretsmanager._create_secret = create_with_version
 secretsmanager._put_secret_value = put_version
 ministack_agent.install()
 ministack_iam.install()
+ministack_caller.install()
 
 if __name__ == "__main__":
     sys.exit(main())

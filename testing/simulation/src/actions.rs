@@ -1,12 +1,14 @@
 //! The actions of a schedule: calls are served, environments start, are killed, and their clocks jump.
 
 use controller::Delivery;
-use observe::SweepOrder;
+use observe::{SweepCause, SweepOrder};
 
 use super::{
     calls::{CallOutcome, Fault, Service},
     choice::Action,
     environment::Environment,
+    healing::SweepReads,
+    queue::orders_sweep,
     scenario::Scenario,
     schedule::{MOST_STEPS, Schedule},
     world::World,
@@ -116,8 +118,13 @@ impl Schedule {
         let now = self.with(|world| {
             let number = self.environments[idle].number;
             note!(world, "environment {number} receives {} messages", messages.len());
+            world.sweep_reads.remove(&number);
+            if messages.iter().any(|message| orders_sweep(&message.body)) {
+                world.sweep_reads.insert(number, SweepReads::from(world.now));
+            }
+            let asks = ["Service Idle Check", "Second Look"];
             let is_check =
-                |message: &Delivery| ["Service Idle Check", "Second Look"].iter().any(|it| message.body.contains(it));
+                |message: &Delivery| asks.iter().any(|it| message.body.contains(it)) || orders_sweep(&message.body);
             if messages.iter().any(is_check) {
                 world.checking_idle.insert(number);
             }
@@ -158,7 +165,7 @@ impl Schedule {
             note!(world, "environment {number} sweeps");
             world.checking_idle.insert(number);
             let began = world.now;
-            world.sweep_reads.insert(number, super::healing::SweepReads::from(began));
+            world.sweep_reads.insert(number, SweepReads::from(began));
             let wrong_region_sweeps = world.scenario.wrong_region_sweeps;
             if !world.fault_free && world.chance(wrong_region_sweeps) {
                 world.note("it reads the wrong region");
@@ -178,7 +185,11 @@ impl Schedule {
         });
         if is_delivered {
             let clusters = vec![deleted.clone()];
-            self.start_sweep(SweepOrder { clusters, deleted: Some(deleted), ..SweepOrder::default() });
+            self.start_sweep(SweepOrder {
+                clusters,
+                cause: SweepCause::ClusterDeleted(deleted),
+                ..SweepOrder::default()
+            });
         }
     }
 

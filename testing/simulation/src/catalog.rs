@@ -113,7 +113,7 @@ impl Consul {
     }
 
     /// Removes a node with its services and checks.
-    pub(crate) fn remove_node(&mut self, node: &str) {
+    pub fn remove_node(&mut self, node: &str) {
         self.nodes.remove(node);
         self.instances.retain(|instance| instance.node != node);
         self.checks.retain(|check| check.node != node);
@@ -161,11 +161,13 @@ impl World {
         note!(self, "task {index} registers its service on {}", registrations[0].node);
     }
 
-    pub(crate) fn instances_on(&self, node: &str, tenancy: &Tenancy, tasks: &[TaskId]) -> Vec<ServiceInstance> {
+    /// The instances of these tasks on a node, if it exists.
+    pub(crate) fn instances_on(&self, node: &str, tenancy: &Tenancy, tasks: &[TaskId]) -> Option<Vec<ServiceInstance>> {
+        self.consul.nodes.iter().find(|name| name.eq_ignore_ascii_case(node))?;
         let is_wanted = |instance: &&Instance| {
             instance.node.eq_ignore_ascii_case(node) && instance.tenancy == *tenancy && tasks.contains(&instance.task)
         };
-        self.consul.instances.iter().filter(is_wanted).map(|instance| instance.seen.clone()).collect()
+        Some(self.consul.instances.iter().filter(is_wanted).map(|instance| instance.seen.clone()).collect())
     }
 
     /// The instances of a service, on any node.

@@ -188,7 +188,7 @@ impl CatalogReads for ConsulEdge {
         cluster: &ClusterArn,
         tenancy: &Tenancy,
         tasks: &[TaskId],
-    ) -> Result<Vec<ServiceInstance>, ConsulError> {
+    ) -> Result<Option<Vec<ServiceInstance>>, ConsulError> {
         let (node, tenancy, asked) = (cluster.as_str().to_owned(), tenancy.clone(), tasks.to_vec());
         let label = || format!("GET instances of {tasks:?}");
         self.call(label, move |world| Ok(world.instances_on(&node, &tenancy, &asked))).await

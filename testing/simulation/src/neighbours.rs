@@ -8,6 +8,7 @@ use mesh::{
     task::{DescribedTask, TaskEnd},
 };
 use mesh_examples::described;
+use report::LostNodeOrder;
 use serde_json::{Value, json};
 
 use super::{
@@ -115,15 +116,20 @@ impl World {
         fault.cluster_arn.as_deref().is_some_and(|cluster| self.is_of_namesake(cluster))
     }
 
-    /// Sometimes, an event of a neighbour follows a task's. Only its cluster and its definition are valid.
+    /// Sometimes, an event of a neighbour follows a task's. Only its cluster and its definition are valid. Or it is a forged order to
+    /// sweep the cluster, in the function that handles events.
     pub(crate) fn neighbour_event(&mut self) -> Option<Value> {
         if !self.scenario.has_neighbours || self.random.u32(..3) > 0 {
             return None;
         }
-        let (of, kind) = if self.random.bool() {
-            (self.clusters[0].clone(), "daemon-task-definition")
-        } else {
-            (cluster("elsewhere"), "task-definition")
+        let own = self.clusters[0].clone();
+        let (of, kind) = match self.random.u32(..3) {
+            0 => (own, "daemon-task-definition"),
+            1 => (cluster("elsewhere"), "task-definition"),
+            _ => {
+                note!(self, "a forged order to sweep {}", own.name());
+                return Some(json!(LostNodeOrder { cluster: own.to_string() }.message()));
+            }
         };
         note!(self, "an event of a neighbour in {}", of.name());
         let definition = of.as_str().replace(&format!(":cluster/{}", of.name()), &format!(":{kind}/agent:1"));

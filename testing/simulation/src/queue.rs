@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use aws::queue::{MessageSender, MessageVisibility, QueueError};
 use controller::Delivery;
+use report::LostNodeOrder;
 use serde_json::Value;
 
 use super::{
@@ -49,6 +50,11 @@ impl Sqs {
     }
 }
 
+/// Whether a message orders a sweep of a cluster.
+pub(crate) fn orders_sweep(body: &str) -> bool {
+    body.contains(LostNodeOrder::DETAIL_TYPE)
+}
+
 /// The task of an event, and the version of its state.
 pub(crate) fn about(event: &Value) -> Option<(String, u64)> {
     Some((event["detail"]["taskArn"].as_str()?.to_owned(), event["detail"]["version"].as_u64()?))
@@ -61,6 +67,13 @@ impl World {
             (0..self.sqs.messages.len()).filter(|index| self.sqs.messages[*index].visible_at <= self.now).collect();
         self.random.shuffle(&mut visible);
         visible.truncate(self.random.usize(1..=self.scenario.batch));
+        // The sweep that an order starts is judged as any other one, by what it has read: its batch has nothing else.
+        let is_order = |index: &usize| orders_sweep(&self.sqs.messages[*index].body);
+        if visible.first().is_some_and(is_order) {
+            visible.truncate(1);
+        } else {
+            visible.retain(|index| !is_order(index));
+        }
         let mut deliveries = Vec::new();
         for index in &visible {
             let duplicated = self.scenario.duplicated / 3;

@@ -13,11 +13,8 @@ use std::{
     process::Stdio,
 };
 
-use aws_sdk_ecs::{
-    config::{Credentials, SharedCredentialsProvider},
-    error::ProvideErrorMetadata as _,
-};
-use local_stack::{Stack, aws::REGION, functions::built_binary};
+use aws_sdk_ecs::error::ProvideErrorMetadata as _;
+use local_stack::{Stack, aws::REGION, functions::built_binary, users::Key};
 use serde_json::{Value, json};
 use test_harness::recorder::RecordedRequest;
 use tokio::{process::Command, sync::Mutex};
@@ -43,29 +40,31 @@ async fn command(endpoint: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(built_binary("ecs-mesh"));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", REGION).stdin(Stdio::null());
-    command.env("AWS_ACCESS_KEY_ID", &key.0).env("AWS_SECRET_ACCESS_KEY", &key.1).args(arguments).kill_on_drop(true);
+    command
+        .env("AWS_ACCESS_KEY_ID", &key.id)
+        .env("AWS_SECRET_ACCESS_KEY", &key.secret)
+        .args(arguments)
+        .kill_on_drop(true);
     command
 }
 
-/// The access key, with its secret, of a user with exactly the permissions of a command's page.
-async fn key_of_user(arguments: &[&str]) -> (String, String) {
-    static KEYS: Mutex<BTreeMap<String, (String, String)>> = Mutex::const_new(BTreeMap::new());
+/// The access key of a user with exactly the permissions of a command's page.
+async fn key_of_user(arguments: &[&str]) -> Key {
+    static KEYS: Mutex<BTreeMap<String, Key>> = Mutex::const_new(BTreeMap::new());
     let (name, actions) = granted(arguments);
     let mut keys = KEYS.lock().await;
     if let Some(key) = keys.get(&name) {
         return key.clone();
     }
-    let statement = json!({ "Effect": "Allow", "Action": actions, "Resource": "*" });
-    let policy = json!({ "Version": "2012-10-17", "Statement": [statement] }).to_string();
-    let iam = aws_sdk_iam::Client::new(&Stack::shared().await.aws.sdk());
-    iam.create_user().user_name(&name).send().await.expect("CreateUser");
-    let put = iam.put_user_policy().user_name(&name).policy_name("page").policy_document(policy);
-    put.send().await.expect("PutUserPolicy");
-    let created = iam.create_access_key().user_name(&name).send().await.expect("CreateAccessKey");
-    let key = created.access_key().expect("a key");
-    let key = (key.access_key_id().to_owned(), key.secret_access_key().to_owned());
+    let key = Stack::shared().await.aws.user(&name, &[policy(&actions)]).await;
     keys.insert(name, key.clone());
     key
+}
+
+/// A policy that allows these actions.
+pub(crate) fn policy(actions: &BTreeSet<String>) -> Value {
+    let statement = json!({ "Effect": "Allow", "Action": actions, "Resource": "*" });
+    json!({ "Version": "2012-10-17", "Statement": [statement] })
 }
 
 /// What a command's page permits to call with these arguments, with a name for it.
@@ -85,7 +84,7 @@ async fn said(command: &mut Command) -> Said {
 }
 
 /// The permissions of a command, or of a command with an option, as its page documents them.
-fn documented(name: &str) -> BTreeSet<String> {
+pub(crate) fn documented(name: &str) -> BTreeSet<String> {
     let (command, option) = name.split_once(' ').map_or((name, None), |(command, option)| (command, Some(option)));
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/commands");
     let page = std::fs::read_to_string(format!("{directory}/{command}.md")).expect("the command's page");
@@ -139,10 +138,9 @@ fn permissions(requests: &[RecordedRequest]) -> BTreeSet<String> {
 #[tokio::test]
 async fn a_command_may_call_nothing_that_its_page_does_not_name() {
     // Given the user of a command that reads no tasks
-    let (id, secret) = key_of_user(&["redrive"]).await;
-    let credentials = Credentials::new(id, secret, None, None, "tests");
+    let credentials = key_of_user(&["redrive"]).await.credentials();
     let aws = &Stack::shared().await.aws;
-    let sdk = aws.sdk().into_builder().credentials_provider(SharedCredentialsProvider::new(credentials)).build();
+    let sdk = aws.sdk().into_builder().credentials_provider(credentials).build();
     // When it lists tasks
     let refused = aws_sdk_ecs::Client::new(&sdk).list_tasks().send().await.unwrap_err();
     // Then IAM denies it, as it would on AWS

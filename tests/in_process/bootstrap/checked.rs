@@ -1,7 +1,7 @@
 //! The check of an installation: it finds what is missing, and writes nothing.
 
 use controller::Controller;
-use observe::{Deadline, SweepOrder};
+use observe::{Deadline, SweepCause, SweepOrder};
 use report::{CheckReport, ErrorLabel};
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};
@@ -41,8 +41,8 @@ async fn check(controller: &Controller) -> CheckReport {
 }
 
 /// A sweep by hand, or a scheduled one.
-async fn sweep(controller: &Controller, is_scheduled: bool) {
-    let order = SweepOrder { is_scheduled, ..SweepOrder::default() };
+async fn sweep(controller: &Controller) {
+    let order = SweepOrder { cause: SweepCause::Schedule, ..SweepOrder::default() };
     without_pauses(controller.sweep(&order, Deadline::after(LONG))).await;
 }
 
@@ -52,7 +52,7 @@ async fn a_lost_auth_method_is_found_and_the_next_sweep_sets_it_up() {
     let consul = &translated.recorder;
     let controller = translated.controller(&[("BOOTSTRAP", "dataplane")]).await;
     // Given a Consul that is set up
-    sweep(&controller, true).await;
+    sweep(&controller).await;
     let complete = check(&controller).await.set_up;
     assert_eq!((complete.missing.as_slice(), complete.failed.as_slice()), (&[][..], &[][..]));
     // When somebody deletes the auth method
@@ -66,11 +66,11 @@ async fn a_lost_auth_method_is_found_and_the_next_sweep_sets_it_up() {
     let lines: Vec<String> = writes(consul).into_iter().map(|(line, _)| line).collect();
     assert_eq!(lines, ["POST /v1/internal/acl/authorize"]);
     // And the next scheduled sweep sets it up, although the last one was less than an hour ago
-    sweep(&controller, true).await;
+    sweep(&controller).await;
     assert!(translated.has_method().await);
     // And one that finds it reads it once, and nothing else of the set-up
     consul.forget();
-    sweep(&controller, true).await;
+    sweep(&controller).await;
     let reads = |path: &str| consul.requests().iter().filter(|seen| seen.uri.contains(path)).count();
     assert_eq!((reads(METHOD), reads("acl/binding-rules"), reads("acl/policy")), (1, 0, 0));
 }
@@ -80,7 +80,7 @@ async fn a_missing_auth_method_is_no_fault_of_an_installation_that_sets_nothing_
     let consul = Recorder::start(|seen, _| permissions(seen, &[])).await;
     let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "none")]).await;
     for _ in 0..2 {
-        let order = SweepOrder { is_scheduled: true, ..SweepOrder::default() };
+        let order = SweepOrder { cause: SweepCause::Schedule, ..SweepOrder::default() };
         let report = without_pauses(controller.sweep(&order, Deadline::after(LONG))).await;
         assert!(report.problems.iter().all(|problem| problem.label != ErrorLabel::Bootstrap), "{:?}", report.problems);
     }

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use controller::Controller;
-use observe::{Deadline, SweepOrder};
+use observe::{Deadline, SweepCause, SweepOrder};
 use report::{ErrorLabel, SweepReport};
 
 use crate::{
@@ -19,7 +19,7 @@ use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 const OTHER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/other";
 
 async fn sweep(controller: &Controller) -> SweepReport {
-    let order = SweepOrder { is_scheduled: true, ..SweepOrder::default() };
+    let order = SweepOrder { cause: SweepCause::Schedule, ..SweepOrder::default() };
     without_pauses(controller.sweep(&order, Deadline::after(LONG))).await
 }
 

@@ -21,7 +21,7 @@ use simulation::{admission::Standing, containers::Containers, direct::Direct};
 use super::Mesh;
 
 /// A task claims a service, and logs in as another one.
-fn become_impostor(mesh: &Mesh, task: usize) {
+pub(super) fn become_impostor(mesh: &Mesh, task: usize) {
     mesh.log_out(task);
     mesh.change(|world| {
         world.ecs.tasks[task].standing = Standing::Impostor;

@@ -6,6 +6,7 @@ mod flood;
 mod guarded;
 mod half_dead;
 mod hosts;
+mod lost_nodes;
 
 use std::{collections::BTreeMap, time::Duration};
 

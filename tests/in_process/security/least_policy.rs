@@ -75,7 +75,7 @@ impl<'a> Objects<'a> {
         let node = client.node(self.cluster.as_str(), &HOME).await.ok().flatten().unwrap_or_default();
         let service = self.name.parse().unwrap();
         let of_agents = client.instances_of(&service, &HOME, tasks).await.unwrap_or_default();
-        let instances = client.instances(&self.cluster, &HOME, tasks).await.unwrap_or_default();
+        let instances = client.instances(&self.cluster, &HOME, tasks).await.ok().flatten().unwrap_or_default();
         let checks = client.checks(&self.cluster, &HOME, tasks).await.unwrap_or_default();
         let ailing: Vec<HealthCheck> =
             checks.iter().map(|c| HealthCheck { status: CheckStatus::Critical, ..c.clone() }).collect();

@@ -4,6 +4,15 @@ use std::sync::Arc;
 
 use consul::{ConsulError, ConsulUrls, HttpConsul, RetryPolicy, TlsSettings, TokenReads as _};
 use mesh::tenancy::Tenancy;
+use tokio::{io::AsyncWriteExt, net::TcpListener};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        self, NamedGroup, ServerConfig,
+        crypto::{ActiveKeyExchange, CryptoProvider, SupportedKxGroup, ring},
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    },
+};
 
 use crate::environment::{Token, without_time_limits};
 use local_stack::consul::Consul;
@@ -60,6 +69,51 @@ async fn tls_to_a_plain_server_is_refused() {
     let ca = certificate_for(NAME).authority;
     assert_refused("TLS to plain HTTP", ask(&address, "token", Some(&ca), Some(NAME)).await, "Consul is unavailable");
     assert!(server.requests().is_empty(), "{:?}", server.lines());
+}
+
+/// The hybrid group, which the server wants and the client does not offer.
+#[derive(Debug)]
+struct Hybrid;
+
+impl SupportedKxGroup for Hybrid {
+    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, rustls::Error> {
+        Err(rustls::Error::General("no client offers it".to_owned()))
+    }
+
+    fn name(&self) -> NamedGroup {
+        NamedGroup::X25519MLKEM768
+    }
+}
+
+/// The address and the authority of a server that accepts one key-exchange group only.
+async fn server_with(group: &'static dyn SupportedKxGroup) -> (String, String) {
+    let issued = certificate_for(NAME);
+    let certificate = CertificateDer::from_pem_slice(issued.certificate.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(issued.key.as_bytes()).unwrap();
+    let provider = CryptoProvider { kx_groups: vec![group], ..ring::default_provider() };
+    let config = ServerConfig::builder_with_provider(Arc::new(provider)).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("https://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((connection, _)) = listener.accept().await {
+            if let Ok(mut tls) = acceptor.accept(connection).await {
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n[]";
+                tls.write_all(answer).await.unwrap();
+            }
+        }
+    });
+    (address, issued.authority)
+}
+
+#[tokio::test]
+async fn a_server_that_wants_another_key_exchange_is_named() {
+    let (address, ca) = server_with(&Hybrid).await;
+    let asked = ask(&address, "token", Some(&ca), Some(NAME)).await;
+    assert_refused("the hybrid group", asked, "The server accepts none of the versions (TLS 1.2 and 1.3), ciphers");
+    let (address, ca) = server_with(ring::kx_group::SECP384R1).await;
+    assert_eq!(ask(&address, "token", Some(&ca), Some(NAME)).await.unwrap(), 0);
 }
 
 #[tokio::test]

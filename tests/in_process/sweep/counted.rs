@@ -5,7 +5,7 @@ use std::sync::Arc;
 use controller::Edges;
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::World;
-use observe::SweepOrder;
+use observe::{SweepCause, SweepOrder};
 use report::SweepOutcome;
 use serde_json::json;
 use test_harness::recorder::Answer;
@@ -18,7 +18,7 @@ use crate::{
 };
 
 const SCHEDULED: SweepOrder =
-    SweepOrder { clusters: Vec::new(), dry_run: false, force: false, deleted: None, is_scheduled: true, waited: None };
+    SweepOrder { clusters: Vec::new(), dry_run: false, force: false, cause: SweepCause::Schedule };
 
 #[tokio::test]
 async fn only_a_sweep_that_has_read_all_clusters_counts() {

@@ -25,7 +25,7 @@ use crate::{
 use controller::Edges;
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, cluster_arn};
-use observe::{Deadline, SweepOrder, Waited};
+use observe::{Deadline, SweepCause, SweepOrder, Waited};
 use report::{ErrorLabel, SweepOutcome, SweepReport};
 use serde_json::json;
 use test_harness::{
@@ -79,7 +79,7 @@ pub(crate) async fn swept(environment: &Environment, order: &SweepOrder) -> Swee
 pub(crate) fn second_look<'a>(tasks: impl IntoIterator<Item = &'a str>) -> SweepOrder {
     let tasks = tasks.into_iter().map(|task| task.parse().expect("a task's ARN"));
     let waited = Waited { tasks: tasks.collect(), is_forced: false };
-    SweepOrder { waited: Some(waited), ..SweepOrder::default() }
+    SweepOrder { cause: SweepCause::SecondLook(waited), ..SweepOrder::default() }
 }
 
 /// `count` registered tasks of a service.

@@ -34,13 +34,13 @@ pub trait CatalogReads: Send + Sync {
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError>;
 
     /// The service instances on the cluster's synthetic node whose metadata names one of `tasks`, with the name of the node that
-    /// Consul returns, which may differ in case. The answer includes every earlier write.
+    /// Consul returns, which may differ in case; `None` if the node does not exist. The answer includes every earlier write.
     async fn instances(
         &self,
         cluster: &ClusterArn,
         tenancy: &Tenancy,
         tasks: &[TaskId],
-    ) -> Result<Vec<ServiceInstance>, ConsulError>;
+    ) -> Result<Option<Vec<ServiceInstance>>, ConsulError>;
 
     /// The instances of a service, on any node, whose metadata names one of `tasks`. The answer includes every earlier write.
     async fn instances_of(
@@ -111,7 +111,7 @@ impl CatalogReads for HttpConsul {
         cluster: &ClusterArn,
         tenancy: &Tenancy,
         tasks: &[TaskId],
-    ) -> Result<Vec<ServiceInstance>, ConsulError> {
+    ) -> Result<Option<Vec<ServiceInstance>>, ConsulError> {
         let node = cluster.as_str();
         let mut instances = Vec::new();
         for filter in filters(tasks.iter().map(|task| format!(r#"Meta["{TASK_ID_META}"] == "{task}""#))) {
@@ -119,10 +119,11 @@ impl CatalogReads for HttpConsul {
                 .query("filter", filter);
             // A node that is not registered returns null.
             let answer: Option<NodeServices> = self.json(&request.within(tenancy).consistent()).await?;
-            let Some(NodeServices { node: Some(found), services: Some(services) }) = answer else { continue };
+            let Some(NodeServices { node: Some(found), services }) = answer else { return Ok(None) };
+            let services = services.unwrap_or_default();
             instances.extend(services.into_iter().filter_map(|service| instance(service, &found.node, tenancy).ok()));
         }
-        Ok(instances)
+        Ok(Some(instances))
     }
 
     async fn node(&self, node: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {

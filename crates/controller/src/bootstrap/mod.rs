@@ -271,13 +271,19 @@ impl Bootstrap {
 
     /// Creates the missing nodes of clusters, each in the tenancies of its tasks: a new cluster has none before the next
     /// sweep, an existing one may have been deregistered, and without it no task can register its services. Those that
-    /// this execution environment has seen within [`NODE_SEEN_FOR`] are not read again.
-    pub(crate) async fn create_nodes(&self, of: &BTreeSet<ClusterPlace>, deadline: Deadline) -> NotCreated {
+    /// this execution environment has seen within [`NODE_SEEN_FOR`] are not read again. Returns which were missing, too.
+    pub(crate) async fn create_nodes(
+        &self,
+        of: &BTreeSet<ClusterPlace>,
+        deadline: Deadline,
+    ) -> (Vec<ClusterPlace>, NotCreated) {
         let now = self.context.now();
         let is_known =
             |node: &ClusterPlace| self.nodes.get(node).is_some_and(|seen| elapsed(seen, now) < NODE_SEEN_FOR);
         let new: Vec<_> = of.iter().filter(|node| !is_known(node)).cloned().collect();
-        self.create_missing(&new, deadline).await
+        let mut report = BootstrapReport::default();
+        let created = self.ensure_nodes(&new, deadline, &mut report).await;
+        (created, report.not_created)
     }
 
     /// Creates the missing ones of these nodes.
@@ -287,9 +293,21 @@ impl Bootstrap {
         report.not_created
     }
 
-    async fn ensure_nodes(&self, nodes: &[ClusterPlace], deadline: Deadline, report: &mut BootstrapReport) {
+    /// Consul does not have the node: the next event of an active task reads it again.
+    pub(crate) fn forget_node(&self, node: &ClusterPlace) {
+        self.nodes.remove(node);
+    }
+
+    /// Creates the missing ones of these nodes, and returns them.
+    async fn ensure_nodes(
+        &self,
+        nodes: &[ClusterPlace],
+        deadline: Deadline,
+        report: &mut BootstrapReport,
+    ) -> Vec<ClusterPlace> {
+        let mut created = Vec::new();
         if nodes.is_empty() || !self.creates_nodes() {
-            return;
+            return created;
         }
         // The nodes of one cluster in several partitions have the same name.
         let mut by_tenancy: BTreeMap<&Tenancy, Vec<&ClusterPlace>> = BTreeMap::new();
@@ -300,6 +318,9 @@ impl Bootstrap {
             let objects: Vec<Object> =
                 nodes.iter().map(|(cluster, tenancy)| synthetic_node(tenancy, cluster)).collect();
             self.upserter.ensure(&objects, deadline, report).await;
+            let is_created = |object: &Object| report.created.contains(&object.to_string());
+            let of_created = nodes.iter().zip(&objects).filter(|(_, object)| is_created(object));
+            created.extend(of_created.map(|(node, _)| (*node).clone()));
             let refused = |error: ConsulError| ControllerError::NotSetUp(error.to_string());
             report.set_apart(nodes.iter().copied().zip(objects), refused);
         }
@@ -307,6 +328,7 @@ impl Bootstrap {
         for node in nodes.iter().filter(|node| !report.not_created.contains_key(node)) {
             self.nodes.insert(node.clone(), now);
         }
+        created
     }
 
     /// Whether Consul has the auth methods that can be read.

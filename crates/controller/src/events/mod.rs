@@ -1,6 +1,7 @@
 //! Batches of messages: reads are shared between messages, and each message succeeds or fails on its own.
 
 mod hosts;
+mod lost_nodes;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -19,7 +20,7 @@ use mesh::{
     task::{ContainerEnd, MeshTask, TaskChange, TaskPhase},
     time::elapsed,
 };
-use observe::{Deadline, concurrently};
+use observe::{Deadline, TimestampCache, concurrently};
 use report::{LogAction, LogLine, LogOutcome};
 use telemetry::{Counted, EventKind};
 use tokio::time::timeout;
@@ -31,7 +32,7 @@ use crate::{
     context::Context,
     error::ControllerError,
     failures::Failures,
-    message::{Delivery, SecondLook, Sorted},
+    message::{Delivery, Sorted},
     outcome::{Changes, PlanSource},
     sweep::Sweep,
     tokens::Tokens,
@@ -99,6 +100,8 @@ pub(crate) struct TaskEvents {
     pub(crate) bootstrap: Arc<Bootstrap>,
     pub(crate) sweep: Arc<Sweep>,
     pub(crate) tokens: Arc<Tokens>,
+    /// When sweeps of clusters that had lost their nodes were last ordered.
+    pub(crate) ordered: TimestampCache<ClusterArn>,
 }
 
 impl TaskEvents {
@@ -123,19 +126,19 @@ impl TaskEvents {
 
     async fn handle_part<'d>(&self, deliveries: &'d [Delivery], deadline: Deadline) -> Vec<Failed<'d>> {
         let mut sorted = Sorted::sort(deliveries, &self.context.scope);
-        let (task_failures, host_failures, check_failures, pre_provision_failures, second_look_failures) = futures::join!(
+        let (task_failures, host_failures, check_failures, pre_provision_failures, sweep_failures) = futures::join!(
             // On the heap: together they are too large to be moved.
             Box::pin(self.handle_tasks(&sorted.changes, deadline)),
             Box::pin(self.drain_gone_hosts(&sorted.hosts, deadline)),
             self.check_idleness(&sorted.idle_checks, deadline),
             self.pre_provision_all(&sorted.registered, deadline),
-            self.second_looks(&sorted.second_looks, deadline),
+            self.ordered_sweeps(&sorted, deadline),
         );
 
         let mut failures = std::mem::take(&mut sorted.unreadable);
         failures.extend(by_message(task_failures, |task| sorted.messages.get(task)));
         failures.extend(by_message(check_failures, |holder| Some(&sorted.idle_checks.get(holder)?.messages)));
-        failures.extend(host_failures.into_iter().chain(pre_provision_failures).chain(second_look_failures));
+        failures.extend(host_failures.into_iter().chain(pre_provision_failures).chain(sweep_failures));
         self.failed(deliveries, &sorted, failures)
     }
 
@@ -186,11 +189,16 @@ impl TaskEvents {
         concurrently(work).await.into_iter().flatten().collect()
     }
 
-    /// Takes the second looks at tasks that ECS did not know: one after the other, because each surveys clusters.
-    async fn second_looks(&self, requests: &BTreeMap<SecondLook, Vec<usize>>, deadline: Deadline) -> Failures<usize> {
+    /// Sweeps that the controller ordered itself: one after the other, because each surveys clusters.
+    async fn ordered_sweeps(&self, sorted: &Sorted, deadline: Deadline) -> Failures<usize> {
         let mut failures = Failures::new();
-        for (request, messages) in requests {
-            // On the heap: every batch would carry the space of a sweep.
+        // On the heap: every batch would carry the space of a sweep.
+        for (cluster, messages) in &sorted.lost_nodes {
+            if let Err(error) = Box::pin(self.sweep.after_lost_node(cluster, deadline)).await {
+                failures.extend(for_each(messages, &error));
+            }
+        }
+        for (request, messages) in &sorted.second_looks {
             if let Err(error) = Box::pin(self.sweep.second_look(request, deadline)).await {
                 failures.extend(for_each(messages, &error));
             }
@@ -217,11 +225,12 @@ impl TaskEvents {
             changes.get(&task.arn).is_some_and(|change| self.context.scope.bounds.may_lag(change.time, now))
         };
         let nodes = nodes_of_active(tasks.iter().filter(is_new));
-        let (failed, missing_nodes) = futures::join!(
+        let ((failed, lost_nodes), (created, not_created)) = futures::join!(
             self.plan_and_apply(tasks, changes, deadline),
             self.bootstrap.create_nodes(&nodes, deadline.half_way()),
         );
-        missing.extend(missing_nodes);
+        self.order_sweeps(lost_nodes, created, deadline).await;
+        missing.extend(not_created);
         failures.extend(failed);
         for (task, needed) in needed {
             if let Some(error) = needed.first_of(&missing) {
@@ -231,11 +240,17 @@ impl TaskEvents {
         failures
     }
 
-    /// Repeats tasks whose objects another writer has changed meanwhile.
-    async fn plan_and_apply(&self, mut tasks: Vec<MeshTask>, changes: &Changes, deadline: Deadline) -> Failures {
-        let mut failures = Failures::new();
+    /// Repeats tasks whose objects another writer has changed meanwhile. Returns the nodes that Consul does not have, too.
+    async fn plan_and_apply(
+        &self,
+        mut tasks: Vec<MeshTask>,
+        changes: &Changes,
+        deadline: Deadline,
+    ) -> (Failures, BTreeSet<ClusterPlace>) {
+        let (mut failures, mut lost_nodes) = (Failures::new(), BTreeSet::new());
         for attempt in 1..=MAX_ATTEMPTS {
             let (mut observed, unread) = self.context.observer.observe(tasks.clone(), deadline.half_way()).await;
+            lost_nodes.append(&mut observed.lost_nodes);
             observed.provisioned = self.tokens.cached_holders(&observed.tasks);
             let outcomes = self
                 .applier
@@ -253,7 +268,7 @@ impl TaskEvents {
                 failures.extend(conflicts);
             }
         }
-        failures
+        (failures, lost_nodes)
     }
 
     /// Reports the failures, and returns their messages to the queue before its visibility timeout: permanent failures

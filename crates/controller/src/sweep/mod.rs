@@ -20,7 +20,7 @@ use mesh::{
     settings::{PlanSettings, RepairMode},
     task::TaskPhase,
 };
-use observe::{CallError, ClusterStatuses, Deadline, Problem, Survey, SweepOrder, Waited};
+use observe::{CallError, ClusterStatuses, Deadline, Problem, Survey, SweepCause, SweepOrder, Waited};
 use report::{ErrorLabel, Event, LogAction, LogLine, LogOutcome, PlannedAction, SweepReport, TrippedGuard};
 use telemetry::Counted;
 use tokio::time::Instant;
@@ -75,7 +75,7 @@ impl Sweep {
                 // Before the repairs, which wait.
                 let asked = self.ask_for_second_look(order, &survey, &divided.waiting, deadline).await;
                 survey.problems.extend(asked.err().map(|error| Problem::new(None, error)));
-                if order.waited.is_none() {
+                if order.waited().is_none() {
                     swept.repair(self.repair(&survey, order, deadline).await);
                 }
                 swept.end(survey, divided);
@@ -98,8 +98,9 @@ impl Sweep {
     ) -> (Survey, Vec<ClusterPlace>) {
         let began = self.context.now();
         let statuses = self.context.observer.cluster_statuses(&order.named(), deadline).await;
-        let sets_up = !order.dry_run && order.waited.is_none();
-        if sets_up && is_first {
+        let creates = !order.dry_run && order.waited().is_none();
+        // What was lost with a node are the registrations.
+        if creates && is_first && !matches!(order.cause, SweepCause::NodeLost) {
             let statuses = order.without_deleted(&statuses);
             swept.set_up(match order.trigger() {
                 Trigger::Person => self.bootstrap.run_for(&statuses, deadline).await,
@@ -111,7 +112,7 @@ impl Sweep {
             survey.observed.leave_out(&cluster, &tasks);
         }
         let nodes = self.missing_nodes(&survey, &statuses);
-        if sets_up {
+        if creates {
             let mut missing = self.bootstrap.create_namespaces(&required_places(&survey), deadline).await;
             if self.context.scope.repair == RepairMode::On {
                 missing.extend(self.bootstrap.create_missing(&nodes, deadline).await);
@@ -146,7 +147,7 @@ impl Sweep {
     fn conclude(&self, swept: Swept, order: &SweepOrder, took: Duration) -> SweepReport {
         let mode = self.context.scope.mode;
         count(mode, Counted::Drift, swept.drift());
-        let is_second_look = order.waited.is_some();
+        let is_second_look = order.waited().is_some();
         if order.trigger() == Trigger::Sweep && !is_second_look {
             count(mode, Counted::EventsMissed, swept.missed_events(self.context.scope.sweep_interval));
         }
@@ -168,7 +169,10 @@ impl Sweep {
     /// Repairs running tasks, and reports those that cannot be repaired.
     async fn repair(&self, survey: &Survey, order: &SweepOrder, deadline: Deadline) -> RepairReport {
         let (mut report, recheck) = self.repairs.register(survey, order, deadline).await;
-        self.repairs.recheck(recheck, survey, deadline, &mut report).await;
+        // The events of the same batch wait for this sweep, which therefore waits for nothing: the next one compares again.
+        if !matches!(order.cause, SweepCause::NodeLost) {
+            self.repairs.recheck(recheck, survey, deadline, &mut report).await;
+        }
         let announcer = (!order.dry_run).then_some(&self.context.announcer);
         report_broken(survey, announcer, &mut report);
         report
@@ -204,8 +208,8 @@ impl Sweep {
             limit: if order.force { MaxDeletePercent::NO_LIMIT } else { scope.max_delete },
             bounds: &scope.bounds,
             now: survey.began,
-            waited: order.waited.as_ref().map(|waited| &waited.tasks),
-            is_forced: order.waited.as_ref().is_some_and(|waited| waited.is_forced),
+            waited: order.waited().map(|waited| &waited.tasks),
+            is_forced: order.waited().is_some_and(|waited| waited.is_forced),
         };
         guard.divide(planned, &survey.observed)
     }
@@ -248,7 +252,7 @@ impl Sweep {
         }
         let scope = &self.context.scope;
         let is_needed = !tasks.is_empty() || survey.is_emptiness_unproven;
-        if !is_needed || order.waited.is_some() || !scope.mode.acts() {
+        if !is_needed || order.waited().is_some() || !scope.mode.acts() {
             return Ok(());
         }
         let delay = scope.bounds.described_after();
@@ -270,8 +274,7 @@ impl Sweep {
         }
         let order = SweepOrder {
             clusters,
-            is_scheduled: true,
-            waited: Some(Waited { tasks: request.tasks.clone(), is_forced: request.force }),
+            cause: SweepCause::SecondLook(Waited { tasks: request.tasks.clone(), is_forced: request.force }),
             ..SweepOrder::default()
         };
         let report = self.run(&order, deadline).await;
@@ -282,12 +285,28 @@ impl Sweep {
             _ => false,
         };
         let open = report.faults.into_iter().filter(is_open);
-        let reasons: Vec<String> = report.problems.into_iter().chain(open).map(|problem| problem.reason).collect();
-        if reasons.is_empty() {
-            return Ok(());
-        }
-        Err(Arc::new(ControllerError::NotLookedAgain(reasons.join("; "))))
+        done("a second look at unknown tasks", report.problems.into_iter().chain(open))
     }
+
+    /// Registers again what the tasks of a cluster have lost with its node.
+    pub(crate) async fn after_lost_node(
+        &self,
+        cluster: &ClusterArn,
+        deadline: Deadline,
+    ) -> Result<(), Arc<ControllerError>> {
+        let (clusters, cause) = (vec![cluster.clone()], SweepCause::NodeLost);
+        let report = self.run(&SweepOrder { clusters, cause, ..SweepOrder::default() }, deadline).await;
+        done("the sweep of a cluster whose node was lost", report.problems)
+    }
+}
+
+/// Whether a sweep that the controller ordered itself met no problem.
+fn done(what: &'static str, problems: impl IntoIterator<Item = report::Problem>) -> Result<(), Arc<ControllerError>> {
+    let reasons: Vec<String> = problems.into_iter().map(|problem| problem.reason).collect();
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    Err(Arc::new(ControllerError::NotSwept { what, reasons: reasons.join("; ") }))
 }
 
 /// Whether one of these tasks is in the cluster with this ARN.

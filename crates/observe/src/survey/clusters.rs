@@ -46,7 +46,7 @@ impl Clusters {
     /// Whether ECS lists no task of a cluster although Consul has entries of its tasks. A second look proves that there is
     /// none, if ECS counts none.
     pub(crate) fn is_emptiness_unproven(&self, order: &SweepOrder, observed: &Observed) -> bool {
-        let is_proven = |cluster: &ClusterArn| order.waited.is_some() && self.counted.get(cluster) == Some(&0);
+        let is_proven = |cluster: &ClusterArn| order.waited().is_some() && self.counted.get(cluster) == Some(&0);
         let is_unproven = |cluster: &ClusterArn| guard::has_entries(observed, cluster) && !is_proven(cluster);
         !order.force && self.read.iter().any(|(cluster, tasks)| tasks.is_empty() && is_unproven(cluster))
     }

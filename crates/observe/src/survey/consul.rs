@@ -254,7 +254,7 @@ fn unlisted(cluster: &ClusterArn, clusters: &Clusters, order: &SweepOrder, surve
     unlisted.retain(|id, _| !listed.contains(id));
     let owned = unlisted.iter().flat_map(|(id, mention)| mention.owners.iter().map(|owner| (owner.clone(), *id)));
     let (chosen, waiting) = quota::divide(owned, ENTRIES_OF_ONE, |count| fastrand::usize(..count));
-    let waited = order.waited.iter().flat_map(|waited| &waited.tasks).map(TaskArn::id);
+    let waited = order.waited().into_iter().flat_map(|waited| &waited.tasks).map(TaskArn::id);
     let chosen: BTreeSet<&TaskId> = chosen.into_iter().chain(waited).collect();
     problems.extend(Problem::over_quota(waiting, "tasks that ECS does not list", ENTRIES_OF_ONE, Some(cluster)));
     let (asked, waiting): (Vec<_>, Vec<_>) = unlisted.into_iter().partition(|(id, _)| chosen.contains(id));

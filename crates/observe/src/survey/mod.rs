@@ -36,7 +36,7 @@ use tracing::warn;
 use self::clusters::Clusters;
 pub use self::{
     findings::{Reading, Skipped, Survey},
-    order::{SweepOrder, Waited},
+    order::{SweepCause, SweepOrder, Waited},
 };
 use crate::{
     clock::Deadline,

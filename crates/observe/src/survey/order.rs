@@ -19,12 +19,22 @@ pub struct SweepOrder {
     pub dry_run: bool,
     /// Ignore the guard, and treat clusters that ECS does not know as deleted.
     pub force: bool,
-    /// A cluster whose deletion was reported by an event: ECS need not know it.
-    pub deleted: Option<ClusterArn>,
-    /// Whether the schedule invoked the sweep, and not an operator.
-    pub is_scheduled: bool,
-    /// In the second look of an earlier sweep, what it left.
-    pub waited: Option<Waited>,
+    pub cause: SweepCause,
+}
+
+/// Why there is a sweep.
+#[derive(Debug, Clone, Default)]
+pub enum SweepCause {
+    /// An operator, or a deployment.
+    #[default]
+    Person,
+    Schedule,
+    /// An event reported that this cluster was deleted: ECS need not know it.
+    ClusterDeleted(ClusterArn),
+    /// Consul had lost the node of a cluster, and with it the registrations of all its tasks.
+    NodeLost,
+    /// The second look at what an earlier sweep left.
+    SecondLook(Waited),
 }
 
 /// What an earlier sweep left to its second look.
@@ -37,11 +47,21 @@ pub struct Waited {
 
 impl SweepOrder {
     pub fn trigger(&self) -> Trigger {
-        match (self.is_scheduled, &self.deleted) {
-            (true, _) => Trigger::Sweep,
-            (false, Some(_)) => Trigger::Event,
-            (false, None) => Trigger::Person,
+        match self.cause {
+            SweepCause::Person => Trigger::Person,
+            SweepCause::ClusterDeleted(_) => Trigger::Event,
+            SweepCause::Schedule | SweepCause::NodeLost | SweepCause::SecondLook(_) => Trigger::Sweep,
         }
+    }
+
+    /// In a second look, what the earlier sweep left.
+    pub fn waited(&self) -> Option<&Waited> {
+        if let SweepCause::SecondLook(waited) = &self.cause { Some(waited) } else { None }
+    }
+
+    /// The cluster whose deletion was reported.
+    fn deleted(&self) -> Option<&ClusterArn> {
+        if let SweepCause::ClusterDeleted(cluster) = &self.cause { Some(cluster) } else { None }
     }
 
     pub(crate) fn includes(&self, cluster: &ClusterArn) -> bool {
@@ -56,19 +76,19 @@ impl SweepOrder {
 
     /// The clusters that the order names, which ECS need not list.
     pub fn named(&self) -> Vec<ClusterArn> {
-        self.clusters.iter().chain(&self.deleted).cloned().collect()
+        self.clusters.iter().chain(self.deleted()).cloned().collect()
     }
 
     /// The statuses without the cluster whose deletion was reported: answers of ECS lag behind its events.
     pub fn without_deleted(&self, statuses: &ClusterStatuses) -> ClusterStatuses {
         let mut statuses = statuses.clone();
-        if let (Ok(statuses), Some(deleted)) = (&mut statuses, &self.deleted) {
+        if let (Ok(statuses), Some(deleted)) = (&mut statuses, self.deleted()) {
             statuses.remove(deleted);
         }
         statuses
     }
 
     pub(crate) fn treats_unknown_as_deleted(&self, cluster: &ClusterArn) -> bool {
-        self.force || self.deleted.as_ref() == Some(cluster)
+        self.force || self.deleted() == Some(cluster)
     }
 }

@@ -60,7 +60,7 @@ async fn exchange(edges: &Edges, cluster: &ClusterArn) -> Exchange {
     let is_its_node = |names: Vec<String>| names.iter().any(|node| node == name);
     all.note("is a synthetic node", reads.synthetic_nodes(&HOME).await.map(is_its_node));
     let asked = [unknown.clone(), task()];
-    let found = reads.instances(cluster, &HOME, &asked).await.unwrap();
+    let found = reads.instances(cluster, &HOME, &asked).await.unwrap().unwrap();
     all.note("instances", Ok::<_, ConsulError>(all_seen(&found, cluster)));
     all.note("of an unknown task", reads.instances(cluster, &HOME, std::slice::from_ref(&unknown)).await);
     all.note("of no task", reads.instances(cluster, &HOME, &[]).await);
@@ -116,6 +116,7 @@ async fn exchange(edges: &Edges, cluster: &ClusterArn) -> Exchange {
     all.note("deregister what is gone", writes.deregister(&found).await);
     all.note("deregister node", writes.deregister_node(name, &HOME).await);
     all.note("node that is gone", node(edges, name, cluster).await);
+    all.note("instances of a node that is gone", reads.instances(cluster, &HOME, &asked).await);
     all.note("deregister it again", writes.deregister_node(name, &HOME).await);
     all.note("force an unknown agent to leave", writes.force_leave("unknown", &HOME).await);
     let servers = reads

@@ -109,7 +109,7 @@ pub(super) const ROWS: &[Row] = &[
     }),
     ("services of a node by a filter", WITH_SERVICE, |world| {
         let task = world.ecs.tasks[0].arn.id().clone();
-        Ok(json!({ "Services": services(&world.instances_on(NODE, &HOME, &[task])) }))
+        Ok(json!({ "Services": services(&world.instances_on(NODE, &HOME, &[task]).unwrap()) }))
     }),
     ("transaction: delete-cas with an index that is stale", WITH_SERVICE, |world| {
         transaction(world, &[seen(world, 1, 1)])
