@@ -93,10 +93,7 @@ pub(crate) fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
         (false, false) if in_brackets.is_some() => "has brackets",
         (false, false) => return None,
     };
-    let name = in_brackets.unwrap_or(name);
-    // No server runs in a task of the mesh.
-    let is_own = name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    Some((what, if is_own { "the address of Consul's servers".to_owned() } else { name.to_owned() }))
+    Some((what, in_brackets.unwrap_or(name).to_owned()))
 }
 
 /// Whether it names the task's own loopback interface, with or without a scheme and a port.
