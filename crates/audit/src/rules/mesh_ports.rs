@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::subject::ports;
 use audit_read::definition::PortMapping;
-use document::{Node, Span, Value};
+use document::Span;
 
 pub(super) static CONSUL_READINESS_PORT: Rule = Rule {
     id: "consul-readiness-port",
@@ -67,7 +67,7 @@ fn listeners(consul: &ConsulTask<'_>) -> Vec<Listener> {
     let exposed = proxy.into_iter().filter_map(|proxy| proxy.get("expose")).flat_map(|expose| expose.items_of("paths"));
     let exposed = exposed.filter_map(|path| {
         let node = path.get("listenerPort")?;
-        let port = number(node).filter(|port| *port != 0)?;
+        let port = node.number().filter(|port| *port != 0)?;
         Some(Listener { port, what: "an exposed path".to_owned(), span: node.place.span })
     });
     let metrics = ["envoy_prometheus_bind_addr", "envoy_stats_bind_addr"].into_iter().filter_map(|key| {
@@ -76,13 +76,6 @@ fn listeners(consul: &ConsulTask<'_>) -> Vec<Listener> {
         Some(Listener { port, what: key.to_owned(), span: node.place.span })
     });
     own.into_iter().flatten().chain(exposed).chain(metrics).collect()
-}
-
-fn number(node: &Node) -> Option<u64> {
-    match &node.value {
-        Value::Number(number) => number.parse().ok(),
-        _ => None,
-    }
 }
 
 pub(super) static CONSUL_APP_PORT: Rule = Rule {
@@ -126,7 +119,7 @@ fn mappings<'s, 'd>(
 }
 
 fn covers(mapping: &PortMapping, port: u64) -> bool {
-    mapping.ports().is_some_and(|(first, last)| (first..=last).contains(&port))
+    mapping.ports().is_some_and(|ports| ports.contains(&port))
 }
 
 /// The bytes of a port, or of a range of ports.
