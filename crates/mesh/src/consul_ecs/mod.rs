@@ -19,7 +19,10 @@ mod tests;
 
 pub use self::{
     config::{CONFIG_VARIABLE, Configuration, EcsConfig, MeshConfig, NamedLogin, REGION_VARIABLE},
-    container::{ContainerTraits, Programs, RegistrarContainer, Role, Subcommand, Words, configures_controller, names},
+    container::{
+        ContainerTraits, Programs, RegistrarContainer, Role, Subcommand, Words, configures_controller, is_subcommand,
+        names,
+    },
     fields::*,
     ids::{check_id, instance_id, is_sidecar, service_behind, sidecar_of, task_of},
     registration::{
