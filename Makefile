@@ -141,9 +141,9 @@ release: tag ## Publish target/dist as the release of a tag on GitHub (TAG=v0.1.
 		SHA256SUMS $$(cut -d ' ' -f 3 SHA256SUMS)
 
 .PHONY: validate
-validate: tools ## Check the template, the policies to deploy it, and the examples in CloudFormation
+validate: tools ## Check the template, the policies to deploy it, the examples in CloudFormation, and the templates of make aws-test
 	sam validate --lint --region us-east-1
-	cfn-lint --regions us-east-1 -- examples/cloudformation/*.yaml examples/cdk/*.template.json
+	cfn-lint --regions us-east-1 -- examples/cloudformation/*.yaml examples/cdk/*.template.json scripts/aws_test/*.yaml
 	@python3 scripts/deployers.py --check
 
 .PHONY: bench
@@ -158,6 +158,15 @@ keystroke: tools ## Measure how long a keystroke takes in an editor, in projects
 	cargo build --release --locked --package cli --bin ecs-mesh
 	ECS_MESH=$(CURDIR)/target/release/ecs-mesh python3 -m pytest --quiet --capture no -p no:cacheprovider -k neovim \
 		-o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function crates/cli/tests/command_line/lsp/keystroke.py
+
+# Parameters of the controller's stack: PARAMETERS="--parameter LambdaRolePath=/sandbox/".
+aws_test := $(if $(YES),--yes) $(if $(KEEP),--keep) $(if $(CLEAN_UP),--clean-up) $(PARAMETERS)
+
+.PHONY: aws-test
+aws-test: tools ## Run the controller in a sandbox account of AWS, after a question (YES=1, KEEP=1, CLEAN_UP=1; costs up to a dollar)
+	@$(if $(CLEAN_UP),,test -e target/dist/template.yaml || $(MAKE) --no-print-directory dist)
+	@# exec: a signal to make reaches the program, which removes what it has created.
+	@exec env PYTHONPATH=scripts python3 -B -m aws_test $(aws_test)
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -181,6 +190,10 @@ check: lint ## Check format and lints, and run the tests that need no server
 pages: tools ## Write the pages of the rules, the permissions and the snapshots of reports anew
 	UPDATE_DOCS=1 INSTA_UPDATE=always cargo test $(all) --lib --test audit --test command_line --test repository -- page reports
 	@python3 scripts/deployers.py
+
+.PHONY: newer-releases
+newer-releases: ## Say which releases of HashiCorp are newer than the table of releases (ISSUE=1 opens an issue on GitHub)
+	@python3 scripts/newer_releases.py $(if $(ISSUE),--issue)
 
 .PHONY: test
 test: setup lint workflows validate vscode site-test ## Run everything: format, lints, dependencies, template, extension, site, and all tests

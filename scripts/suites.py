@@ -27,7 +27,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "target" / "test"
 # The longest suites are started first.
-LONGEST = ["faults", "end_to_end", "terraform", "search", "in_process"]
+LONGEST = ["faults", "end_to_end", "terraform", "search", "in_process", "aws_test"]
 # The number of concurrent tests in suites that mostly wait for servers; by default the number of processors.
 THREADS = {"end_to_end": 6, "in_process": 4, "faults": 3, "terraform": 3}
 # The timeout of a suite, in seconds: far longer than it takes, so that it ends only a suite that hangs.

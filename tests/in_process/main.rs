@@ -26,5 +26,6 @@ mod security;
 mod servers;
 mod starting;
 mod sweep;
+mod task_kinds;
 mod time;
 mod without_acls;

@@ -14,7 +14,7 @@ use futures::{StreamExt, stream};
 use audit_read::input::{Gathered, read_source};
 use audit_read::{
     Material,
-    definition::{Field, List, Maybe, ServiceUse, TaskDefinition, Text},
+    definition::{Container, Field, List, Maybe, ServiceUse, TaskDefinition, Text},
 };
 use aws::ecs::{EcsError, Inventory, RunningService};
 use document::InputProblem;
@@ -23,6 +23,10 @@ use mesh::cluster_selection::ClusterSelection;
 
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
 const CONCURRENCY: usize = 8;
+
+/// The container of the app in a definition of Express Mode:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateExpressGatewayService.html>
+const EXPRESS_CONTAINER: &str = "Main";
 
 /// Which task definitions of an account to read. If empty: the newest revision of every active family, and everything
 /// that clusters run.
@@ -82,6 +86,9 @@ pub async fn gather_live(
             // A revision may be named by its name and by its ARN.
             if seen.insert(definition.address.clone()) {
                 definition.services = selection.services_of(name, &definition);
+                if selection.is_generated(name, &definition) {
+                    continue;
+                }
                 gathered.material.definitions.push(definition);
             }
         }
@@ -132,6 +139,18 @@ impl Selection {
                 Err(error) => problems.push(problem(family, &error)),
             }
         }
+    }
+
+    /// Whether Express Mode has generated the definition, which nobody can edit: an Express service runs it, and `Main` is its only
+    /// container. A definition that a user gives such a service may have others beside it.
+    fn is_generated(&self, name: &str, definition: &TaskDefinition) -> bool {
+        let uses = |key: &str| self.services.get(key).into_iter().flatten().any(|service| service.is_express);
+        let containers = &definition.containers;
+        let is_main = |container: &Container| container.name.known().and_then(Text::whole) == Some(EXPRESS_CONTAINER);
+        (uses(name) || uses(&definition.address))
+            && containers.is_complete
+            && containers.items.len() == 1
+            && containers.items.iter().all(is_main)
     }
 
     fn services_of(&self, name: &str, definition: &TaskDefinition) -> Vec<ServiceUse> {

@@ -7,6 +7,7 @@ use document::{
     Place, SourceFile, Span,
     edit::{Change, Edit},
 };
+use mesh::release::Release;
 use serde_json::Value;
 
 use crate::severity::Severity;
@@ -31,13 +32,24 @@ pub struct Draft {
     pub(crate) notes: Vec<Note>,
     pub(crate) fix: Option<Fix>,
     pub(crate) file: Option<Arc<SourceFile>>,
+    pub(crate) corrected_in: Option<Release>,
 }
 
 impl Draft {
     /// What is wrong at `span`, and how to correct it.
     pub fn new(span: Span, message: impl Into<String>, help: impl Into<String>) -> Self {
         let (message, help) = (message.into(), help.into());
-        Self { span, container: None, severity: None, message, help, notes: Vec::new(), fix: None, file: None }
+        Self {
+            span,
+            container: None,
+            severity: None,
+            message,
+            help,
+            notes: Vec::new(),
+            fix: None,
+            file: None,
+            corrected_in: None,
+        }
     }
 
     /// The container that it is about.
@@ -51,6 +63,13 @@ impl Draft {
     #[must_use]
     pub fn in_file(mut self, file: &Arc<SourceFile>) -> Self {
         self.file = Some(file.clone());
+        self
+    }
+
+    /// The release of consul-ecs whose modules no longer make this defect.
+    #[must_use]
+    pub fn corrected_in(mut self, release: Option<Release>) -> Self {
+        self.corrected_in = release;
         self
     }
 

@@ -58,7 +58,10 @@ pub struct Identity<'f> {
 impl Finding {
     /// A finding of `rule` about a task definition.
     pub fn in_definition(rule: &'static Rule, definition: &TaskDefinition, mut draft: Draft) -> Self {
-        draft.help = definition.dialect.spell_arguments(draft.help);
+        draft.help = match definition.module.filter(|_| draft.span == definition.place.span) {
+            Some(module) => module.help(&draft.help, draft.corrected_in),
+            None => definition.dialect.spell_arguments(draft.help),
+        };
         let finding = Self::new(rule, definition.file.clone(), definition.label(), definition.name(), draft);
         Self { call: definition.call.clone(), block: definition.block.clone(), ..finding }
     }
@@ -69,7 +72,7 @@ impl Finding {
     }
 
     fn new(rule: &'static Rule, home: Arc<SourceFile>, subject: String, family: String, draft: Draft) -> Self {
-        let Draft { span, container, severity, message, help, notes, fix, file } = draft;
+        let Draft { span, container, severity, message, help, notes, fix, file, corrected_in: _ } = draft;
         let file = file.unwrap_or_else(|| home.clone());
         Self {
             rule,

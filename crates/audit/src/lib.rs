@@ -46,7 +46,11 @@ pub fn audit(material: &Material) -> Vec<Finding> {
 pub fn audit_in(material: &Material, deployment: Option<&Deployment>) -> Vec<Finding> {
     let subject = |definition| Subject::new(definition).in_deployment(deployment);
     let parts = on_all_processors(&material.definitions, |part| part.iter().map(subject).collect::<Vec<_>>());
-    let subjects: Vec<Subject<'_>> = parts.into_iter().flatten().collect();
+    let mut subjects: Vec<Subject<'_>> = parts.into_iter().flatten().collect();
+    let has_mesh_gateway = subjects.iter().any(Subject::is_mesh_gateway);
+    for subject in &mut subjects {
+        subject.is_beside_mesh_gateway = has_mesh_gateway;
+    }
     let mut out: Vec<Finding> = on_all_processors(&subjects, check_each).into_iter().flatten().collect();
     for rule in rules() {
         check_all(rule, &subjects, &material.resources, &mut out);

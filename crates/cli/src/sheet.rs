@@ -9,6 +9,8 @@ use mesh::time::elapsed;
 const LAST_COLUMN: usize = 36;
 /// The blanks around the text of a cell.
 const PADDING: usize = 2;
+/// The characters of a cell that are shown: more than a sentence has. To lay out a text takes longer than to read it.
+const LONGEST: usize = 4_000;
 /// The text of a cell without content.
 pub(super) const NOTHING_TO_SAY: &str = "–";
 /// What a paragraph's lines begin with, except the first.
@@ -35,9 +37,11 @@ pub(super) struct Cell {
 
 impl Cell {
     pub(super) fn new(text: impl Into<String>, tone: Tone) -> Self {
+        let text: String = text.into();
+        let is_cut = text.char_indices().nth(LONGEST).is_some();
         // What other programs have written may hold sequences that a terminal would obey.
-        let text: String = text.into().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        Self { text, tone }
+        let shown = text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c });
+        Self { text: shown.chain(is_cut.then_some('…')).collect(), tone }
     }
 
     pub(super) fn plain(text: impl Into<String>) -> Self {
@@ -205,6 +209,15 @@ mod tests {
     fn only_a_coloured_text_has_escape_sequences() {
         assert!(!shown(Some(80), false).contains('\u{1b}'));
         assert!(shown(Some(80), true).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn endless_text_is_cut() {
+        // As a whole, it would be laid out for minutes.
+        let mut sheet = Sheet::new(&["service", "verdict"]);
+        sheet.add(vec![Cell::plain("a".repeat(20_000_000)), Cell::plain("healthy")]);
+        let text = sheet.text(Medium { width: None, in_colour: false });
+        assert!(text.contains("a…  healthy\n") && text.len() < 20_000, "{}", text.len());
     }
 
     #[test]

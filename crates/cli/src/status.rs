@@ -5,7 +5,7 @@ use std::{fmt::Write, time::Duration};
 use audit::{report::counted, spelling::nearest};
 use aws::{installation::AwsInstallation, sdk::SdkConfig};
 use clap::Args;
-use diagnosis::{ServiceStatus, State, StatusReport, TaskStatus, status};
+use diagnosis::{DeploymentStatus, ServiceStatus, State, StatusReport, TaskStatus, status};
 use jiff::Timestamp;
 use mesh::{arn::ClusterArn, consul_ecs::SERVICE_METHOD};
 use observe::Inspection;
@@ -274,6 +274,10 @@ fn details(service: &ServiceStatus, now: Timestamp, medium: Medium) -> String {
         out.push_str(&wrapped(&Cell::new(format!("Also: {fault}"), Tone::Bad), medium));
         out.push('\n');
     }
+    if let Some(deployment) = &service.deployment {
+        out.push_str(&wrapped(&Cell::plain(deployment_text(deployment)), medium));
+        out.push('\n');
+    }
     if service.tasks.is_empty() {
         return out + "No task\n";
     }
@@ -282,6 +286,19 @@ fn details(service: &ServiceStatus, now: Timestamp, medium: Medium) -> String {
         sheet.add(task_row(task, now));
     }
     out + &sheet.text(medium)
+}
+
+/// Which revisions run, and what the mesh does with them: ECS shifts what comes through its load balancer, and no more.
+fn deployment_text(deployment: &DeploymentStatus) -> String {
+    let revisions = deployment.revisions.iter().map(|it| {
+        let passing = it.passing_tasks.map_or_else(|| "?".to_owned(), |passing| passing.to_string());
+        format!("{} ({passing} of {} passing)", it.revision, it.running_tasks)
+    });
+    let revisions = revisions.collect::<Vec<String>>().join(", ");
+    let bake = deployment.bake_minutes.map(|minutes| format!(", bake time {}", counted(minutes, "minute")));
+    let kind = deployment.strategy.as_ref().map(|strategy| format!("{strategy}{}: ", bake.unwrap_or_default()));
+    let requests = if kind.is_some() { ". Requests through the mesh reach each of them" } else { "" };
+    format!("Deployment: {}{revisions}{requests}", kind.unwrap_or_default())
 }
 
 fn service_row(service: &ServiceStatus, now: Timestamp) -> Vec<Cell> {

@@ -23,7 +23,7 @@ use mesh::{
     token::{AccessorId, Grants, ListedToken, ServiceGrant},
 };
 use mesh_examples::{container, exited, member, registered, registered_by, running_task};
-use observe::{CatalogReading, DeployedStack, InspectedCluster, MemberService, ServiceState};
+use observe::{CatalogReading, DeployedStack, InspectedCluster, MemberService, ServiceState, UntaggedTask};
 use uuid::Uuid;
 
 use crate::Tokens;
@@ -53,7 +53,7 @@ pub(crate) fn definition() -> TaskDefinition {
     let image = |name: &str, image: &str| ContainerDefinition {
         name: name.to_owned(),
         image: Some(image.to_owned()),
-        log: None,
+        ..ContainerDefinition::default()
     };
     TaskDefinition {
         containers: vec![
@@ -68,6 +68,17 @@ pub(crate) fn definition() -> TaskDefinition {
 /// The revision of a task, to be changed.
 pub(crate) fn revision(member: &mut MemberTask) -> &mut TaskDefinition {
     Arc::make_mut(&mut member.definition)
+}
+
+/// A task of the cluster runs revision 4, which has lost the mesh tag of revision 3.
+pub(crate) fn lose_tag(cluster: &mut InspectedCluster, number: u8) {
+    let at = cluster.tasks.iter().position(|member| *member.task.arn.id() == id(number)).unwrap();
+    let mut member = cluster.tasks.remove(at);
+    let tagged = member.definition.arn.clone();
+    revision(&mut member).arn = mesh_examples::definition_arn("web:4");
+    cluster.others.insert(id(number));
+    cluster.outside.tasks.push(Arc::clone(&member.task));
+    cluster.untagged.push(UntaggedTask { member, tagged });
 }
 
 /// What ECS says of a task, to be changed.
@@ -149,6 +160,8 @@ pub(crate) fn healthy() -> InspectedCluster {
         runs_on: BTreeSet::new(),
         events: Vec::new(),
         deployments: Vec::new(),
+        rollout: None,
+        is_express: false,
     };
     let MemberTask { identity, definition: revision, .. } = task(1);
     InspectedCluster {

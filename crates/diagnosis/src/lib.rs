@@ -29,7 +29,10 @@ pub use self::{
     compare::{CompareReport, KindReport, Slowest, StillToDo, WorkKind, clusters_of, compare},
     doctor::summarize_message,
     inventory::{ImageTags, InventoryReport, InventoryRow, MeshGeneration, Versions, inventory, rows_of_files},
-    status::{ChangeKind, LastChange, ServiceStatus, State, StatusReport, TaskStatus, UntraceableLogins, status},
+    status::{
+        ChangeKind, DeploymentStatus, LastChange, RevisionStatus, ServiceStatus, State, StatusReport, TaskStatus,
+        UntraceableLogins, status,
+    },
     tokens::{TokenSource, Tokens},
     unread::unread,
     upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, upgrade},

@@ -23,6 +23,7 @@ mod json;
 mod node;
 mod notation;
 mod place;
+mod placeholder;
 mod problem;
 mod source;
 mod span;
@@ -39,6 +40,7 @@ pub use self::{
     node::{Entry, HOLE, Node, RepeatedKey, Value},
     notation::{Notation, documents, parse, parse_all, parse_one, trees},
     place::{PathStep, Place, Route},
+    placeholder::with_holes,
     problem::InputProblem,
     source::SourceFile,
     span::{Position, Span},

@@ -287,6 +287,23 @@ impl TaskDefinitionArn {
     pub fn revision(&self) -> &str {
         self.arn.rsplit(':').next().unwrap_or_default()
     }
+
+    /// The revision before this one; `None` for the first. ECS may have deleted it.
+    pub fn previous(&self) -> Option<Self> {
+        let number = self.revision_number().checked_sub(1).filter(|number| *number > 0)?;
+        let (without_revision, _) = self.arn.rsplit_once(':')?;
+        Some(Self { arn: format!("{without_revision}:{number}").into(), family: self.family.clone() })
+    }
+
+    /// Whether this is an earlier revision than `other` of the same definition.
+    pub fn is_before(&self, other: &Self) -> bool {
+        let without_revision = |arn: &Self| arn.arn.rsplit_once(':').map(|(start, _)| start.to_owned());
+        without_revision(self) == without_revision(other) && self.revision_number() < other.revision_number()
+    }
+
+    pub fn revision_number(&self) -> u32 {
+        self.revision().parse().unwrap_or_default()
+    }
 }
 
 impl FromStr for TaskDefinitionArn {

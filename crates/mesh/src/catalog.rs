@@ -1,6 +1,8 @@
 //! Entries of tasks in Consul's catalog: with Consul Dataplane, on the synthetic node of the cluster; with client
 //! agents, on the node of the agent in the task.
 
+use std::net::IpAddr;
+
 use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     names::words,
@@ -22,6 +24,8 @@ pub struct ServiceInstance {
     pub task: TaskId,
     /// `Meta["task-arn"]`: the ARN of the task, which in the long format contains the cluster.
     pub task_arn: Option<TaskArn>,
+    /// `Address`: where other proxies connect to; `None` for a host name, or without one.
+    pub address: Option<IpAddr>,
     /// `ModifyIndex`, for check-and-set: a deletion applies only to the version that was read.
     pub modify_index: u64,
     pub tenancy: Tenancy,

@@ -1,6 +1,6 @@
 //! Task definitions, and how the identity of their tasks is read from them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
@@ -46,6 +46,10 @@ pub struct ContainerDefinition {
     pub image: Option<String>,
     /// Where it writes its log, if that is CloudWatch Logs.
     pub log: Option<ContainerLog>,
+    /// The containers that have to be `HEALTHY` before it starts.
+    pub waits_for: Vec<String>,
+    /// `startTimeout`: after this time, the containers that wait for it give up.
+    pub start_timeout: Option<Duration>,
 }
 
 /// Where a container writes its log: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/using_awslogs.html>
@@ -102,6 +106,11 @@ impl TaskDefinition {
         has_program || self.config.is_some() || self.runs_client_agent()
     }
 
+    /// Whether it runs consul-ecs and nothing says whether its tasks are in the mesh: it has no mesh tag.
+    pub fn is_untagged(&self) -> bool {
+        self.runs_consul_ecs() && self.tags.get(MESH_TAG).is_none()
+    }
+
     /// The approximate size in bytes: of its texts, and of the structures around them.
     pub fn approximate_size(&self) -> usize {
         let named = self.config.iter().map(Configuration::approximate_size);
@@ -114,7 +123,8 @@ impl TaskDefinition {
                 .log
                 .as_ref()
                 .map_or(0, |log| log.group.len() + log.stream_prefix.as_ref().map_or(0, String::len) + OVERHEAD);
-            container.name.len() + image + log + OVERHEAD
+            let waits_for: usize = container.waits_for.iter().map(|name| name.len() + OVERHEAD).sum();
+            container.name.len() + image + log + waits_for + OVERHEAD
         });
         OVERHEAD + self.secrets.len() * SECRET + configurations.chain(tags).chain(containers).sum::<usize>()
     }

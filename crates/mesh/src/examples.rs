@@ -88,6 +88,7 @@ pub(crate) fn instance_of(cluster_name: &str, service: &str, number: u8) -> Serv
         kind: String::new(),
         task: task_id(number),
         task_arn: Some(TaskArn::in_cluster(&cluster(cluster_name), &task_id(number))),
+        address: Some([10, 0, 0, 7].into()),
         modify_index: 7,
         tenancy: Tenancy::Community,
     }

@@ -174,6 +174,11 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// Whether it runs on an external instance (ECS Anywhere), which EC2 does not know.
+    pub fn is_external(&self) -> bool {
+        self.runs_on.as_deref() == Some("EXTERNAL")
+    }
+
     /// Which agent ECS has lost contact with, and since when.
     pub fn lost_contact(&self) -> String {
         let host = self.container_instance.as_ref().map(|arn| format!(" on {arn}")).unwrap_or_default();
@@ -278,6 +283,11 @@ pub struct TaskEnd {
     pub stopped_at: Option<Timestamp>,
 }
 
+/// How the names of containers begin that AWS adds to tasks: of `GuardDuty`
+/// (<https://docs.aws.amazon.com/guardduty/latest/ug/how-runtime-monitoring-works-ecs-fargate.html>), and of Service Connect
+/// (<https://docs.aws.amazon.com/AmazonECS/latest/developerguide/service-connect-concepts-deploy.html>).
+const ADDED: [&str; 2] = ["aws-guardduty-agent-", "ecs-service-connect-"];
+
 /// How a container of a task has stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerEnd {
@@ -304,6 +314,20 @@ impl fmt::Display for ContainerEnd {
 }
 
 impl TaskEnd {
+    /// Whether its containers never ran. Only then does an image or a secret that could not be read explain the end: ECS reports the
+    /// reason of a container that AWS adds, and that did not start, also for a task that ran for days.
+    pub fn has_never_run(&self) -> bool {
+        self.started_at.is_none()
+    }
+
+    /// The end without the containers that AWS adds to tasks, as far as their names tell. For a task whose definition is known,
+    /// [`DescribedTask::with_containers_of`] says more.
+    #[must_use]
+    pub fn without_added_containers(mut self) -> Self {
+        self.containers.retain(|container| !ADDED.iter().any(|prefix| container.name.starts_with(prefix)));
+        self
+    }
+
     /// Why the task has stopped, if no caller stopped it:
     /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/stopped-task-error-codes.html>
     pub fn failure(&self) -> Option<String> {

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use aws::ecs::EcsError;
 use mesh::{
     arn::TaskDefinitionArn,
+    consul_ecs::MESH_TAG,
     definition::{Classification, TaskDefinition},
     settings::TokenSettings,
     tags::Tags,
@@ -27,6 +28,25 @@ impl Definitions {
     /// The definition of a task, if it has one and it could be read.
     pub(crate) fn of_task(&self, task: &DescribedTask) -> Option<&Arc<TaskDefinition>> {
         self.get(task.definition.as_ref()?)
+    }
+
+    /// The newest of the earlier revisions that were read, if it has the mesh tag.
+    pub fn tagged_before(&self, arn: &TaskDefinitionArn) -> Option<&Arc<TaskDefinition>> {
+        let read = self.0.values().filter_map(|read| read.as_ref().ok());
+        let earlier = read.filter(|it| it.arn.is_before(arn) && it.tags.get(MESH_TAG) == Some("true"));
+        earlier.max_by_key(|it| it.arn.revision_number())
+    }
+
+    /// The revisions before those that run consul-ecs and have no mesh tag, which they may have lost, unless they were read.
+    pub(crate) fn before_untagged(&self) -> Vec<TaskDefinitionArn> {
+        let read = self.0.values().filter_map(|read| read.as_ref().ok());
+        let previous = read.filter(|it| it.is_untagged()).filter_map(|it| it.arn.previous());
+        previous.filter(|arn| !self.0.contains_key(arn)).collect()
+    }
+
+    /// Adds the definitions of `others` that could be read.
+    pub(crate) fn add_read(&mut self, others: Self) {
+        self.0.extend(others.0.into_iter().filter(|(_, read)| read.is_ok()));
     }
 
     /// Why definitions could not be read.

@@ -8,6 +8,7 @@ use consul::ConsulError;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
     catalog::{HealthCheck, ServiceInstance},
+    consul_ecs::MESH_TAG,
     definition::{Classification, TaskDefinition},
     identity::MeshIdentity,
     member::MemberTask,
@@ -69,6 +70,8 @@ pub struct InspectedCluster {
     pub others: BTreeSet<TaskId>,
     /// The services and tasks that are not in the mesh.
     pub outside: Outside,
+    /// The tasks outside the mesh whose revision has lost the mesh tag.
+    pub untagged: Vec<UntaggedTask>,
     /// The controllers of consul-ecs.
     pub controllers: Vec<OtherController>,
     /// The other tasks that may be in the mesh: ECS does not describe them, or their definition could not be read.
@@ -110,6 +113,28 @@ pub struct Outside {
     pub tasks: Vec<Arc<DescribedTask>>,
 }
 
+/// A task outside the mesh whose revision has lost the mesh tag: `DescribeTaskDefinition` returns tags only on demand, so that a
+/// pipeline that registers a copy of a revision drops them.
+#[derive(Debug, Clone)]
+pub struct UntaggedTask {
+    /// The task, as what the earlier revision says that it is.
+    pub member: MemberTask,
+    /// The earlier revision, which has the tag.
+    pub tagged: TaskDefinitionArn,
+}
+
+impl UntaggedTask {
+    /// What was lost, as a part of a sentence.
+    pub fn loss(&self) -> String {
+        lost_tag(&self.member.definition.arn, &self.tagged)
+    }
+}
+
+/// That a revision has lost the tag of an earlier one, as a part of a sentence.
+pub fn lost_tag(revision: &TaskDefinitionArn, tagged: &TaskDefinitionArn) -> String {
+    format!("revision {} lost the tag {MESH_TAG} that revision {} had", revision.revision(), tagged.revision())
+}
+
 /// A controller of consul-ecs, that runs as an ECS service or as a task.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OtherController {
@@ -149,6 +174,7 @@ impl InspectedCluster {
             tasks: Vec::new(),
             others: BTreeSet::new(),
             outside: Outside::default(),
+            untagged: Vec::new(),
             controllers: Vec::new(),
             unsorted: BTreeSet::new(),
             catalog: None,
@@ -192,7 +218,9 @@ impl InspectedCluster {
                 continue;
             }
             let id = task.arn.id().clone();
-            if !matches!(classified, Ok(Classification::Outside)) {
+            if matches!(classified, Ok(Classification::Outside)) {
+                self.untagged.extend(self.untagged(&task, default_tenancy));
+            } else {
                 self.unsorted.insert(id.clone());
             }
             if let (Ok(Classification::Invalid(invalid)), Some(definition)) = (classified, definition) {
@@ -207,6 +235,20 @@ impl InspectedCluster {
                 None => self.outside.services.push(state),
             }
         }
+    }
+
+    /// A task outside the mesh, if its revision has lost the mesh tag.
+    fn untagged(&self, task: &Arc<DescribedTask>, default_tenancy: &Tenancy) -> Option<UntaggedTask> {
+        let definition = self.definitions.of_task(task).filter(|it| it.is_untagged())?;
+        // A tag of the task itself, with another value than true, is no loss.
+        task.tags.get(MESH_TAG).is_none().then_some(())?;
+        let tagged = self.definitions.tagged_before(&definition.arn)?;
+        let classified = tagged.classify(Some(&task.tags), default_tenancy, self.token_settings());
+        let Classification::Member(identity) = classified else { return None };
+        let (task, definition, is_enterprise) =
+            (Arc::clone(task), Arc::clone(definition), default_tenancy.partition().is_some());
+        let member = MemberTask::new(self.arn.clone(), task, definition, identity, is_enterprise);
+        Some(UntaggedTask { member, tagged: tagged.arn.clone() })
     }
 
     /// Who the tasks of an ECS service are, and their revision. It is in the mesh if its tasks are, or if its definition is.

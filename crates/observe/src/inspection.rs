@@ -163,7 +163,7 @@ impl Inspector<'_> {
                 catalog.nodes.push(NodeReading::missing(cluster.clone(), tenancy.clone()));
                 continue;
             };
-            catalog.checks.extend(self.consul.node_checks(cluster.as_str(), tenancy).await?);
+            catalog.checks.extend(self.consul.every_node_check(cluster.as_str(), tenancy).await?);
             catalog.nodes.push(reading(cluster, tenancy, &node));
             catalog.instances.extend(node.instances);
         }
@@ -210,8 +210,10 @@ impl Inspector<'_> {
         let services = self.ecs.service_states(arn).await?;
         let used = described.iter().filter_map(|task| task.definition.as_ref());
         let wanted = services.iter().filter_map(|service| service.definition.as_ref());
-        let definitions = read_definitions(self.ecs, used.chain(wanted), self.deadline).await;
+        let mut definitions = read_definitions(self.ecs, used.chain(wanted), self.deadline).await;
         problems.extend(definitions.errors().cloned().map(InspectionError::Call));
+        // ECS may have deleted them: then they had no tag that anybody knows of.
+        definitions.add_read(read_definitions(self.ecs, &definitions.before_untagged(), self.deadline).await);
         let malformed = |source| EcsError::Malformed { subject: format!("cluster {arn}"), source };
         let home = ClusterSelection::parse(arn.as_str(), None).map_err(malformed)?;
         let names = SecretNames::new(self.secret_prefix.clone(), None, self.default_tenancy.clone(), &home);

@@ -33,7 +33,7 @@ mod tasks;
 /// What the reads of this crate return.
 pub use aws::{
     ecs::{
-        API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, EcsError, ServiceDeployment, ServiceMessage, ServiceState,
+        API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, EcsError, Rollout, ServiceDeployment, ServiceMessage, ServiceState,
         parse_api_call, parse_task_change,
     },
     installation::{Caller, DeployedStack, Invoked, Mapping, StackResource, StackResources, Topic, TopicKey, Trail},
@@ -50,7 +50,10 @@ pub use self::{
     edges::{ConsulReads, EcsReads, Reads},
     error::{CallError, Reach},
     history::{History, Wanted},
-    inspected::{CatalogReading, InspectedCluster, InspectionError, MemberService, OtherController, Outside, RunsAs},
+    inspected::{
+        CatalogReading, InspectedCluster, InspectionError, MemberService, OtherController, Outside, RunsAs,
+        UntaggedTask, lost_tag,
+    },
     inspection::{InspectedTokens, Inspection, Inspector, TokensReading},
     installation::{
         AccountReading, ConsulReading, InstallationReader, Letters, PartsReading, QueueReading, Read,

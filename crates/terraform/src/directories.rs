@@ -40,16 +40,21 @@ impl Directories {
         }
         let Some(tree) = &self.tree else { return Rc::default() };
         let shown = path.to_string_lossy().into_owned();
-        let mut problems = Vec::new();
-        let mut sources = tree.files(path, &shown, is_source_name, &mut problems);
+        let mut unread = Vec::new();
+        let mut sources = tree.files(path, &shown, is_source_name, &mut unread);
         // OpenTofu reads `main.tofu` instead of `main.tf`.
         let is_tofu = |file: &&Arc<SourceFile>| file.name.contains(".tofu");
         let replaced: BTreeSet<String> =
             sources.iter().filter(is_tofu).map(|file| file.name.replace(".tofu", ".tf")).collect();
         sources.retain(|file| !replaced.contains(&file.name));
-        let is_relevant = is_named || sources.iter().any(|file| self.interest.has_word(&file.text));
-        let values = tree.files(path, &shown, is_values_name, &mut problems);
+        let is_relevant = is_named
+            || sources.iter().any(|file| self.interest.has_word(&file.text))
+            || unread.iter().any(|file| file.may_have_word(&self.interest));
+        let is_partial = !unread.is_empty();
+        let values = tree.files(path, &shown, is_values_name, &mut unread);
+        let mut problems: Vec<InputProblem> = unread.into_iter().map(|file| file.problem).collect();
         let mut directory = Directory::of(sources, values, tree, &self.interest, &mut problems);
+        directory.is_partial |= is_partial;
         path.clone_into(&mut directory.path);
         if is_relevant {
             self.problems.borrow_mut().extend(problems);
@@ -72,7 +77,7 @@ impl Directories {
 
     /// The text of a file in the tree.
     pub(crate) fn read(&self, base: &Path, relative: &str) -> Result<String, Refusal> {
-        self.tree.as_ref().ok_or(Refusal::Alone)?.read(base, relative)
+        self.tree.as_ref().ok_or(Refusal::Alone)?.read(base, relative, &mut self.problems.borrow_mut())
     }
 
     /// What could not be read so far.

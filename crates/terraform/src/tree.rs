@@ -4,13 +4,17 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
     fs::{self, File},
+    io::Read,
     path::{Component, Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
 use document::{InputProblem, ParseError, SourceFile, because, read_text};
 
-use crate::syntax::{Body, read_body};
+use crate::{
+    interest::Interest,
+    syntax::{Body, read_body},
+};
 
 /// The directory tree that is checked.
 #[derive(Debug, Clone, Default)]
@@ -95,15 +99,27 @@ impl Tree {
         if self.roots.iter().any(|root| path.starts_with(root)) { Ok(path) } else { Err(Refusal::Outside) }
     }
 
-    /// The text of a file in the tree.
-    pub(crate) fn read(&self, base: &Path, relative: &str) -> Result<String, Refusal> {
+    /// The text of a file in the tree. One that exists and cannot be read is a problem: Terraform fails too.
+    pub(crate) fn read(
+        &self,
+        base: &Path,
+        relative: &str,
+        problems: &mut Vec<InputProblem>,
+    ) -> Result<String, Refusal> {
         let path = self.find(base, relative)?;
         if let Some(open) = self.open.get(&path) {
             return Ok(open.text.clone());
         }
         let is_file = fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
-        let mut file = File::open(&path).ok().filter(|_| is_file).ok_or(Refusal::Missing)?;
-        read_text(relative, &mut file).map(|file| file.text).map_err(|_| Refusal::Missing)
+        if !is_file {
+            return Err(Refusal::Missing);
+        }
+        read(&path, &joined(base, relative).to_string_lossy()).map(|file| file.text).map_err(|problem| {
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+            Refusal::Missing
+        })
     }
 
     /// The files of a directory whose names are `wanted`, sorted by name. `shown` is its path in reports.
@@ -112,7 +128,7 @@ impl Tree {
         path: &Path,
         shown: &str,
         wanted: impl Fn(&str) -> bool,
-        problems: &mut Vec<InputProblem>,
+        unread: &mut Vec<Unread>,
     ) -> Vec<Arc<SourceFile>> {
         let path = identity(path);
         let entries = fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok);
@@ -127,12 +143,33 @@ impl Tree {
             let open = self.open.get(&path).map(|open| SourceFile::new(shown.as_str(), open.text.as_str()));
             match open.map_or_else(|| read(&path, &shown), Ok) {
                 Ok(file) => files.push(Arc::new(file)),
-                Err(problem) => problems.push(problem),
+                Err(_) if path.is_dir() => {}
+                Err(problem) => unread.push(Unread { path, problem }),
             }
         }
         files
     }
 }
+
+/// A file that cannot be read as a text.
+pub(crate) struct Unread {
+    path: PathBuf,
+    pub(crate) problem: InputProblem,
+}
+
+impl Unread {
+    /// Whether the file may have one of the words of interest: its bytes have it, in UTF-8 or UTF-16, or cannot be read.
+    pub(crate) fn may_have_word(&self, interest: &Interest) -> bool {
+        let mut bytes = Vec::new();
+        let read = File::open(&self.path).and_then(|file| file.take(SEARCHED).read_to_end(&mut bytes));
+        // In UTF-16, there is a zero beside each letter.
+        bytes.retain(|byte| *byte != 0);
+        read.is_err() || interest.has_word(&String::from_utf8_lossy(&bytes))
+    }
+}
+
+/// The bytes of an unreadable file that are searched: more than a text may have.
+const SEARCHED: u64 = 64 * 1024 * 1024;
 
 fn read(path: &Path, shown: &str) -> Result<SourceFile, InputProblem> {
     let mut file = File::open(path).map_err(|error| InputProblem::of(shown, because(&error)))?;

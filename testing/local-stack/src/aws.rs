@@ -1,6 +1,6 @@
 //! `MiniStack` in place of AWS: the SDK's clients, and plain calls for services without an SDK dependency.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -106,6 +106,11 @@ impl Aws {
     /// The process ID of `MiniStack`, which is the parent of the functions.
     pub fn pid(&self) -> u32 {
         self.process.lock().unwrap().as_ref().expect("MiniStack runs").pid()
+    }
+
+    /// The file with the calls that IAM has refused: a line of JSON for each.
+    pub fn refused(&self) -> &Path {
+        &self.refused
     }
 
     pub async fn create_cluster(&self, name: &str) {

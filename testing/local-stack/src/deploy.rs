@@ -152,7 +152,6 @@ pub async fn deploy_packaged(
         audit: DeployedAudit::of(&outputs, aws.permitted(stack)),
         permitted: aws.permitted(stack),
     };
-    repair_concurrency(aws, &deployed.function_name).await;
     shorten_visibility(aws, &deployed.queue_url).await;
     Ok(deployed)
 }
@@ -307,15 +306,6 @@ impl Outputs {
         let (_, rest) = rest.split_once("<OutputValue>")?;
         Some(rest.split_once("</OutputValue>")?.0.to_owned())
     }
-}
-
-/// Sets `MaximumConcurrency` to a number: `MiniStack` reads the template's value as a string (AWS as a number), and then does
-/// not poll the queue.
-async fn repair_concurrency(aws: &Aws, function: &str) {
-    let mapping = event_source_mapping(aws, function).await;
-    let maximum = &mapping["ScalingConfig"]["MaximumConcurrency"];
-    let maximum: u32 = maximum.as_str().map_or_else(|| maximum.to_string(), str::to_owned).parse().unwrap();
-    change_mapping(aws, &mapping, &json!({ "ScalingConfig": { "MaximumConcurrency": maximum } })).await;
 }
 
 /// Whether the function reads its queue. Otherwise, messages wait there.

@@ -177,6 +177,9 @@ def arn(kind, name, properties, region, account):
 
 def called_on(kind, action, name, properties, region, account):
     """The resources of a call, and its condition keys."""
+    if kind not in ARNS and kind not in PARTS and not kind.startswith("Custom::"):
+        # Not a type of the controller's template: whether the action is allowed at all.
+        return ["*"], {}
     if action == "iam:PassRole":
         return [properties["Role"]], {"iam:PassedToService": "lambda.amazonaws.com"}
     if kind == FUNCTION and action == "s3:GetObject":

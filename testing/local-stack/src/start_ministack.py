@@ -9,6 +9,7 @@ import sys
 
 import ministack_agent
 import ministack_caller
+import ministack_cloudformation
 import ministack_iam
 from ministack.app import main
 from ministack.services import secretsmanager
@@ -53,6 +54,7 @@ def put_version(data):
 secretsmanager._create_secret = create_with_version
 secretsmanager._put_secret_value = put_version
 ministack_agent.install()
+ministack_cloudformation.install()
 ministack_iam.install()
 ministack_caller.install()
 

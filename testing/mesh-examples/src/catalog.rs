@@ -48,6 +48,7 @@ pub fn instance(node: &str, id: &str, name: &str, task: &TaskArn) -> ServiceInst
         kind: kind.as_str().unwrap_or_default().to_owned(),
         task: task.id().clone(),
         task_arn: Some(task.clone()),
+        address: Some([10, 0, 0, 7].into()),
         modify_index: 7,
         tenancy: Tenancy::Community,
     }

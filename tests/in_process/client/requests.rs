@@ -59,7 +59,7 @@ async fn a_check_is_written_whole() {
 }
 
 #[tokio::test]
-async fn a_check_that_another_program_runs_is_not_read() {
+async fn a_check_that_another_program_runs_is_read_only_for_a_diagnosis() {
     let answer = |id: &str, definition: Value| {
         json!({
             "Node": CLUSTER, "CheckID": id, "Name": "", "Type": "http", "ServiceID": "web", "ServiceName": "web",
@@ -70,6 +70,8 @@ async fn a_check_that_another_program_runs_is_not_read() {
     let (_server, consul) = against(move |_, _| Answer::ok(checks.clone())).await;
     let read = consul.node_checks(CLUSTER, &Tenancy::Community).await.unwrap();
     assert_eq!(read.iter().map(|check| check.id.as_str()).collect::<Vec<_>>(), ["app"]);
+    let read = consul.every_node_check(CLUSTER, &Tenancy::Community).await.unwrap();
+    assert_eq!(read.iter().map(|check| check.id.as_str()).collect::<Vec<_>>(), ["esm", "app"]);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod guarded;
 mod half_dead;
 mod hosts;
 mod lost_nodes;
+mod untagged;
 
 use std::{collections::BTreeMap, time::Duration};
 

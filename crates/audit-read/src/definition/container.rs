@@ -4,8 +4,9 @@
 use std::sync::OnceLock;
 
 use super::{
+    dialect::Dialect,
     field::{Field, List, Maybe, Text},
-    reader::{MapReader, Mismatch, record},
+    reader::{MapReader, record},
 };
 use document::{Node, ParseError, Place, Span, Value, embedded_json};
 
@@ -16,8 +17,12 @@ pub const DEFAULT_STOP_TIMEOUT: u64 = 30;
 /// A container definition.
 #[derive(Debug, Clone)]
 pub struct Container {
+    /// Its number among the containers of its definition that are known.
+    pub number: usize,
     /// Its name, unique in its task definition.
     pub name: Field<Text>,
+    /// Its name as the file spells it, with placeholders.
+    pub shown_name: Option<String>,
     pub image: Field<Text>,
     /// Whether ECS stops the task when this container stops. Absent means yes.
     pub essential: Field<bool>,
@@ -37,6 +42,10 @@ pub struct Container {
     pub port_mappings: List<PortMapping>,
     /// Containers that it can reach by name in `bridge` mode.
     pub links: List<Field<Text>>,
+    /// Its host name in `bridge` mode.
+    pub hostname: Field<Text>,
+    /// Lines of `/etc/hosts`, in `bridge` mode.
+    pub extra_hosts: List<()>,
     /// Containers that ECS starts first.
     pub depends_on: List<Dependency>,
     /// The health check that ECS runs.
@@ -66,7 +75,7 @@ pub struct Container {
 impl Container {
     /// Its name in messages.
     pub fn label(&self) -> String {
-        self.name.known().map_or_else(|| "(name unknown)".to_owned(), Text::shown)
+        self.shown_name.clone().unwrap_or_else(|| "(name unknown)".to_owned())
     }
 
     /// Whether it is certainly the container called `name`.
@@ -82,6 +91,16 @@ impl Container {
     /// Whether ECS stops the task when this container stops; `None` if it is known only at deployment.
     pub fn is_essential(&self) -> Option<bool> {
         self.essential.or(true)
+    }
+
+    /// What ECS refuses in `awsvpc` mode, because it changes the network of a single container: names and places.
+    pub fn bridge_properties(&self) -> impl Iterator<Item = (&'static str, Span)> {
+        let properties = [
+            ("links", self.links.place.span, !self.links.items.is_empty()),
+            ("hostname", self.hostname.span(), self.hostname.known().is_some_and(|name| !name.0.is_empty())),
+            ("extraHosts", self.extra_hosts.place.span, !self.extra_hosts.items.is_empty()),
+        ];
+        properties.into_iter().filter_map(|(name, span, is_there)| is_there.then_some((name, span)))
     }
 
     /// A plain environment variable.
@@ -140,10 +159,28 @@ impl Container {
 }
 
 impl PortMapping {
+    /// The first and the last port that it certainly maps.
+    pub fn ports(&self) -> Option<(u64, u64)> {
+        if let Some(port) = self.container_port.known() {
+            return Some((*port, *port));
+        }
+        let (first, last) = self.container_port_range.text()?.split_once('-')?;
+        Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
+    }
+
+    /// Whether its protocol is certainly UDP.
+    pub fn is_udp(&self) -> bool {
+        self.protocol.text() == Some("udp")
+    }
+
+    /// Whether its protocol is certainly TCP.
+    pub fn is_tcp(&self) -> bool {
+        self.protocol.is_absent() || self.protocol.text() == Some("tcp")
+    }
+
     /// The port, if its protocol is certainly TCP.
     pub fn tcp_port(&self) -> Option<u64> {
-        let is_tcp = self.protocol.is_absent() || self.protocol.text() == Some("tcp");
-        self.container_port.known().copied().filter(|_| is_tcp)
+        self.container_port.known().copied().filter(|_| self.is_tcp())
     }
 }
 
@@ -153,14 +190,15 @@ pub struct Variable {
     pub name: Field<Text>,
     pub value: Field<Text>,
     pub place: Place,
+    dialect: Dialect,
     /// The value as JSON, once it was read.
     json: OnceLock<Maybe<Result<Node, ParseError>>>,
 }
 
 impl Variable {
-    pub(super) fn read(reader: &MapReader<'_>) -> Result<Self, Mismatch> {
-        let (name, value) = (reader.text("name")?, reader.text("value")?);
-        Ok(Self { name, value, place: reader.place(), json: OnceLock::new() })
+    pub(super) fn read(reader: &MapReader<'_>) -> Self {
+        let (name, value) = (reader.text("name"), reader.literal("value"));
+        Self { name, value, place: reader.place(), dialect: reader.dialect(), json: OnceLock::new() }
     }
 
     /// The JSON in the value, with its places in `source`, the text of the file. Parts of it may be unknown. It is read once.
@@ -169,10 +207,23 @@ impl Variable {
             let Maybe::Known(text) = &self.value.value else {
                 return if self.value.is_absent() { Maybe::Absent } else { Maybe::Unknown };
             };
-            let host = Node { value: Value::Text(text.0.clone()), place: self.value.place.clone() };
-            match embedded_json(source, &host) {
+            let read = |text: &Text| {
+                let host = Node { value: Value::Text(text.0.clone()), place: self.value.place.clone() };
+                embedded_json(source, &host)
+            };
+            let opened = self.dialect.open_placeholders(text.clone());
+            // A placeholder in one of JSON's strings moves no place. Another one has to go before the text is JSON.
+            let json = match read(text) {
+                Ok(mut node) if opened != *text => {
+                    node.open_placeholders();
+                    Ok(node)
+                }
+                Err(_) if opened != *text => read(&opened),
+                read => read,
+            };
+            match json {
                 // An unknown part may be outside of JSON's strings.
-                Err(_) if text.whole().is_none() => Maybe::Unknown,
+                Err(_) if opened.whole().is_none() => Maybe::Unknown,
                 Ok(Node { value: Value::Unknown, .. }) => Maybe::Unknown,
                 read => Maybe::Known(read),
             }
@@ -201,6 +252,8 @@ record! {
     /// A port that a container listens on.
     pub struct PortMapping {
         container_port: number("containerPort"),
+        /// Several ports instead of one: `8000-8010`.
+        container_port_range: text("containerPortRange"),
         /// The host's port; with `awsvpc` the same.
         host_port: number("hostPort"),
         /// `tcp` (the default) or `udp`.
@@ -219,7 +272,7 @@ record! {
     /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html>
     pub struct ContainerHealthCheck {
         /// `CMD` and a program with its arguments, or `CMD-SHELL` and a line for the shell.
-        command: texts("command"),
+        command: words("command"),
         /// Time between two checks; 30 if absent.
         interval: number("interval"),
         /// Maximum duration of one check; 5 if absent.
@@ -235,9 +288,9 @@ record! {
         /// Its name: `nofile`…
         name: text("name"),
         /// The limit in effect.
-        soft: number("softLimit"),
+        soft: limit("softLimit"),
         /// The highest value that the process may raise it to.
-        hard: number("hardLimit"),
+        hard: limit("hardLimit"),
     }
 
     /// Whether ECS starts a container again when it exits. Source:

@@ -1,5 +1,9 @@
 //! The spelling of keys in each format.
 
+use document::with_holes;
+
+use super::field::Text;
+
 /// The spelling of a task definition's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
@@ -7,6 +11,8 @@ pub enum Dialect {
     Ecs,
     /// Terraform's own language: containers are spelled as in ECS's JSON, the arguments around them are not.
     Terraform,
+    /// The output of `terraform show -json`: spelled as in ECS's JSON.
+    TerraformPlan,
     /// CloudFormation: `NetworkMode`. Numbers and booleans may be strings.
     CloudFormation,
 }
@@ -29,8 +35,9 @@ impl Dialect {
     /// `key`, as ECS spells it, in this spelling.
     pub fn spell(self, key: &str) -> String {
         match (self, key) {
-            (Self::Ecs | Self::Terraform, key) => key.to_owned(),
+            (Self::Ecs | Self::Terraform | Self::TerraformPlan, key) => key.to_owned(),
             (Self::CloudFormation, "properties") => "ProxyConfigurationProperties".to_owned(),
+            (Self::CloudFormation, "efsVolumeConfiguration") => "EFSVolumeConfiguration".to_owned(),
             (Self::CloudFormation, key) => {
                 let mut chars = key.chars();
                 chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
@@ -57,7 +64,22 @@ impl Dialect {
     pub fn spell_arguments(self, text: String) -> String {
         match self {
             Self::Terraform => ARGUMENTS.iter().fold(text, |text, (ecs, terraform)| text.replace(ecs, terraform)),
-            Self::Ecs | Self::CloudFormation => text,
+            Self::Ecs | Self::TerraformPlan | Self::CloudFormation => text,
+        }
+    }
+
+    /// Whether keys match in any case: Terraform's provider reads `container_definitions` so. Source:
+    /// <https://pkg.go.dev/encoding/json#Unmarshal>
+    pub(super) fn matches_keys_in_any_case(self) -> bool {
+        matches!(self, Self::Terraform | Self::TerraformPlan)
+    }
+
+    /// A text whose placeholders are unknown parts. In CloudFormation, `${Name}` is a forgotten `Fn::Sub`.
+    pub(super) fn open_placeholders(self, text: Text) -> Text {
+        if self == Self::CloudFormation && text.0.contains("${") {
+            text
+        } else {
+            Text(with_holes(&text.0).into_owned())
         }
     }
 

@@ -3,13 +3,15 @@
 mod container;
 mod dialect;
 mod field;
+mod order;
 mod read;
 mod reader;
 mod role;
 mod tag;
 mod task;
+mod volume;
 
-pub(crate) use self::role::grants_no_lookup;
+pub(crate) use self::role::{PolicyDocument, grants_no_lookup};
 pub use self::{
     container::{
         Container, ContainerHealthCheck, DEFAULT_STOP_TIMEOUT, Dependency, MountPoint, PortMapping, RestartPolicy,
@@ -17,9 +19,11 @@ pub use self::{
     },
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
+    order::{After, Before, Order},
     read::service_use,
     reader::Mismatch,
-    role::IamRole,
+    role::{IamRole, Statement},
     tag::Tag,
-    task::{LoadBalancer, ModuleCall, ProxyConfiguration, ServiceUse, TaskDefinition},
+    task::{HashiCorpModule, LoadBalancer, ModuleCall, ProxyConfiguration, ServiceUse, TaskDefinition},
+    volume::Volume,
 };

@@ -8,112 +8,130 @@ use super::{
     },
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
-    reader::{MapReader, Mismatch},
+    reader::{MapReader, Mismatch, read_map},
     tag::Tag,
     task::{LoadBalancer, ProxyConfiguration, ServiceUse, TaskDefinition},
+    volume::Volume,
 };
 use document::{Node, SourceFile};
 
 impl TaskDefinition {
-    /// Reads a task definition from the map `node`.
-    ///
-    /// # Errors
-    /// A value has another type than in ECS's API.
-    pub fn read(file: Arc<SourceFile>, address: String, node: &Node, dialect: Dialect) -> Result<Self, Mismatch> {
-        let reader = MapReader::new(node, dialect, String::new())?;
-        let family = reader.text("family")?;
-        let reader = if family.is_absent() { reader } else { reader.owned_by(family.span()) };
-        Ok(Self {
-            file,
-            dialect,
-            address,
-            construct: None,
-            call: None,
-            block: None,
-            is_synthesised: false,
-            shares_family: false,
-            created_by: None,
-            network_mode: reader.text("networkMode")?,
-            requires_compatibilities: reader.texts("requiresCompatibilities")?,
-            task_role: reader.text("taskRoleArn")?,
-            declared_role: None,
-            execution_role: reader.text("executionRoleArn")?,
-            volumes: reader.maps("volumes", |volume| volume.text("name"))?,
-            containers: reader.maps("containerDefinitions", container)?,
-            proxy: reader.map("proxyConfiguration", proxy)?,
-            tags: reader.maps("tags", Tag::read)?,
-            services: Vec::new(),
-            repeated_keys: node.repeated_keys(),
-            place: reader.place(),
-            family,
+    /// Reads a task definition from the map `node`; `None` if it is no map. Values whose type differs from ECS's API count
+    /// as unknown, and are returned beside it.
+    pub fn read(
+        file: Arc<SourceFile>,
+        address: String,
+        node: &Node,
+        dialect: Dialect,
+    ) -> (Option<Self>, Vec<Mismatch>) {
+        read_map(node, dialect, String::new(), |reader| {
+            let family = reader.text("family");
+            let reader = if family.is_absent() { reader } else { reader.owned_by(family.span()) };
+            Self {
+                file,
+                dialect,
+                address,
+                construct: None,
+                call: None,
+                module: None,
+                block: None,
+                is_synthesised: false,
+                shares_family: false,
+                created_by: None,
+                network_mode: reader.text("networkMode"),
+                requires_compatibilities: reader.texts("requiresCompatibilities"),
+                operating_system: reader
+                    .map("runtimePlatform", |platform| platform.text("operatingSystemFamily"))
+                    .flatten(),
+                task_role: reader.text("taskRoleArn"),
+                declared_role: None,
+                execution_role: reader.text("executionRoleArn"),
+                volumes: reader.maps("volumes", Volume::read),
+                containers: numbered(reader.maps("containerDefinitions", container)),
+                proxy: reader.map("proxyConfiguration", proxy),
+                tags: reader.maps("tags", Tag::read),
+                services: Vec::new(),
+                repeated_keys: node.repeated_keys(),
+                place: reader.place(),
+                shown_family: reader.shown("family"),
+                family,
+            }
         })
     }
 }
 
-/// Reads the parts of a service that concern its task definition.
-///
-/// # Errors
-/// A value has another type than in ECS's API.
-pub fn service_use(file: Arc<SourceFile>, name: String, node: &Node, dialect: Dialect) -> Result<ServiceUse, Mismatch> {
-    let reader = MapReader::new(node, dialect, name.clone())?;
-    Ok(ServiceUse {
+/// Reads the parts of a service that concern its task definition, as [`TaskDefinition::read`] does.
+pub fn service_use(
+    file: Arc<SourceFile>,
+    name: String,
+    node: &Node,
+    dialect: Dialect,
+) -> (Option<ServiceUse>, Vec<Mismatch>) {
+    read_map(node, dialect, name.clone(), |reader| ServiceUse {
         file,
         name,
-        service_name: reader.text("serviceName")?,
-        propagate_tags: reader.text("propagateTags")?,
-        launch_type: reader.text("launchType")?,
-        capacity_providers: reader.maps("capacityProviderStrategy", |item| item.text("capacityProvider"))?,
-        tags: reader.maps("tags", Tag::read)?,
-        load_balancers: reader.maps("loadBalancers", LoadBalancer::read)?,
+        service_name: reader.text("serviceName"),
+        propagate_tags: reader.text("propagateTags"),
+        launch_type: reader.text("launchType"),
+        capacity_providers: reader.maps("capacityProviderStrategy", |item| item.text("capacityProvider")),
+        tags: reader.maps("tags", Tag::read),
+        load_balancers: reader.maps("loadBalancers", LoadBalancer::read),
         place: reader.place(),
     })
 }
 
-fn container(reader: &MapReader<'_>) -> Result<Container, Mismatch> {
-    let name = reader.text("name")?;
+fn numbered(mut containers: List<Container>) -> List<Container> {
+    for (number, container) in containers.items.iter_mut().enumerate() {
+        container.number = number;
+    }
+    containers
+}
+
+fn container(reader: &MapReader<'_>) -> Container {
+    let name = reader.text("name");
     let reader = &if name.is_absent() { reader.clone() } else { reader.clone().owned_by(name.span()) };
     let linux = reader.map("linuxParameters", |linux| {
-        let capabilities = linux.map("capabilities", |capabilities| capabilities.texts("add"))?;
-        Ok((capabilities, linux.flag("initProcessEnabled")?))
-    })?;
+        let capabilities = linux.map("capabilities", |capabilities| capabilities.texts("add"));
+        (capabilities, linux.flag("initProcessEnabled"))
+    });
     let (added_capabilities, init_process) = linux_parameters(&linux);
-    let log_driver = reader.map("logConfiguration", |logs| logs.text("logDriver"))?;
-    let mut environment = reader.maps("environment", Variable::read)?;
+    let log_driver = reader.map("logConfiguration", |logs| logs.text("logDriver"));
+    let mut environment = reader.maps("environment", Variable::read);
     // An environment file is in S3 and may contain any variable.
-    environment.is_complete &= !reader.maps("environmentFiles", |_| Ok(()))?.is_present;
-    let mut mount_points = reader.maps("mountPoints", MountPoint::read)?;
+    environment.is_complete &= !reader.maps("environmentFiles", |_| ()).is_present;
+    let mut mount_points = reader.maps("mountPoints", MountPoint::read);
     // The mounts of the other container are added to these.
-    let borrowed = reader.maps("volumesFrom", |_| Ok(()))?;
+    let borrowed = reader.maps("volumesFrom", |_| ());
     mount_points.is_complete &= borrowed.is_certainly_empty();
-    Ok(Container {
-        image: reader.text("image")?,
-        essential: reader.flag("essential")?,
-        entry_point: reader.texts("entryPoint")?,
-        command: reader.texts("command")?,
+    Container {
+        number: 0,
+        image: reader.text("image"),
+        essential: reader.flag("essential"),
+        entry_point: reader.words("entryPoint"),
+        command: reader.words("command"),
         environment,
-        secrets: reader.maps("secrets", Secret::read)?,
-        fire_lens: reader.map("firelensConfiguration", |_| Ok(()))?,
+        secrets: reader.maps("secrets", Secret::read),
+        fire_lens: reader.map("firelensConfiguration", |_| ()),
         mount_points,
-        port_mappings: reader.maps("portMappings", PortMapping::read)?,
-        links: reader.texts("links")?,
-        depends_on: reader.maps("dependsOn", Dependency::read)?,
-        health_check: reader.map("healthCheck", ContainerHealthCheck::read)?,
-        ulimits: reader.maps("ulimits", Ulimit::read)?,
-        user: reader.text("user")?,
-        start_timeout: reader.number("startTimeout")?,
-        stop_timeout: reader.number("stopTimeout")?,
-        restart_policy: reader.map("restartPolicy", RestartPolicy::read)?,
-        privileged: reader.flag("privileged")?,
+        port_mappings: reader.maps("portMappings", PortMapping::read),
+        links: reader.texts("links"),
+        hostname: reader.text("hostname"),
+        extra_hosts: reader.maps("extraHosts", |_| ()),
+        depends_on: reader.maps("dependsOn", Dependency::read),
+        health_check: reader.map("healthCheck", ContainerHealthCheck::read),
+        ulimits: reader.maps("ulimits", Ulimit::read),
+        user: reader.text("user"),
+        start_timeout: reader.number("startTimeout"),
+        stop_timeout: reader.number("stopTimeout"),
+        restart_policy: reader.map("restartPolicy", RestartPolicy::read),
+        privileged: reader.flag("privileged"),
         added_capabilities,
         init_process,
-        log_driver: match log_driver.value {
-            Maybe::Known(driver) => driver,
-            Maybe::Absent => Field { value: Maybe::Absent, place: log_driver.place },
-            Maybe::Unknown => Field { value: Maybe::Unknown, place: log_driver.place },
-        },
+        log_driver: log_driver.flatten(),
         place: reader.place(),
+        shown_name: reader.shown("name"),
         name,
-    })
+    }
 }
 
 type Capabilities = Field<List<Field<Text>>>;
@@ -135,13 +153,15 @@ fn linux_parameters(linux: &Field<(Capabilities, Field<bool>)>) -> (List<Field<T
     }
 }
 
-fn proxy(reader: &MapReader<'_>) -> Result<ProxyConfiguration, Mismatch> {
-    Ok(ProxyConfiguration {
-        kind: reader.text("type")?,
-        container: reader.text("containerName")?,
-        properties: reader.maps("properties", |property| {
-            Ok(Tag { key: property.text("name")?, value: property.text("value")?, place: property.place() })
-        })?,
+fn proxy(reader: &MapReader<'_>) -> ProxyConfiguration {
+    ProxyConfiguration {
+        kind: reader.text("type"),
+        container: reader.text("containerName"),
+        properties: reader.maps("properties", |property| Tag {
+            key: property.text("name"),
+            value: property.text("value"),
+            place: property.place(),
+        }),
         place: reader.place(),
-    })
+    }
 }

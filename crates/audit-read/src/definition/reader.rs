@@ -1,5 +1,7 @@
 //! Maps whose values have the types of ECS's API.
 
+use std::cell::RefCell;
+
 use super::{
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
@@ -42,8 +44,8 @@ macro_rules! record {
         }
 
         impl $name {
-            pub(super) fn read(reader: &super::reader::MapReader<'_>) -> Result<Self, super::reader::Mismatch> {
-                Ok(Self { $($field: reader.$kind($key)?,)* place: reader.place() })
+            pub(super) fn read(reader: &super::reader::MapReader<'_>) -> Self {
+                Self { $($field: reader.$kind($key),)* place: reader.place() }
             }
         }
     )*};
@@ -52,13 +54,14 @@ macro_rules! record {
 /// The type of a field that [`MapReader`] reads by the method of this name.
 macro_rules! field {
     (text) => { $crate::definition::field::Field<$crate::definition::field::Text> };
-    (texts) => { $crate::definition::field::List<$crate::definition::reader::field!(text)> };
+    (words) => { $crate::definition::field::List<$crate::definition::reader::field!(text)> };
     (number) => { $crate::definition::field::Field<u64> };
+    (limit) => { $crate::definition::field::Field<u64> };
     (flag) => { $crate::definition::field::Field<bool> };
 }
 pub(super) use {field, record};
 
-/// A map, and the spelling of its keys.
+/// A map, and the spelling of its keys. A value of another type than in ECS's API counts as unknown, and is noted.
 #[derive(Clone)]
 pub(super) struct MapReader<'n> {
     node: &'n Node,
@@ -66,15 +69,28 @@ pub(super) struct MapReader<'n> {
     path: String,
     /// The bytes that findings point at if a value is absent.
     owner: Span,
+    mismatches: &'n RefCell<Vec<Mismatch>>,
+}
+
+/// Reads the map `node`. Also returns the values in it whose type differs from ECS's API; without a map, nothing is read.
+pub(super) fn read_map<T>(
+    node: &Node,
+    dialect: Dialect,
+    path: String,
+    read: impl FnOnce(MapReader<'_>) -> T,
+) -> (Option<T>, Vec<Mismatch>) {
+    let mismatches = RefCell::new(Vec::new());
+    let value = MapReader::new(node, dialect, path, &mismatches).map(read);
+    (value, mismatches.into_inner())
 }
 
 impl<'n> MapReader<'n> {
-    pub(super) fn new(node: &'n Node, dialect: Dialect, path: String) -> Result<Self, Mismatch> {
-        let this = Self { node, dialect, path, owner: node.place.span };
-        match node.value {
-            Value::Map(_) => Ok(this),
-            _ => Err(this.mismatch("a map")),
+    fn new(node: &'n Node, dialect: Dialect, path: String, mismatches: &'n RefCell<Vec<Mismatch>>) -> Option<Self> {
+        if !matches!(node.value, Value::Map(_)) {
+            mismatches.borrow_mut().push(mismatch(node, path, "a map"));
+            return None;
         }
+        Some(Self { node, dialect, path, owner: node.place.span, mismatches })
     }
 
     /// Points findings about absent values at `span`.
@@ -87,8 +103,17 @@ impl<'n> MapReader<'n> {
         self.node.place.clone()
     }
 
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     fn child(&self, key: &str) -> Option<&'n Node> {
-        self.node.get(&self.dialect.spell(key))
+        if !self.dialect.matches_keys_in_any_case() {
+            return self.node.get(&self.dialect.spell(key));
+        }
+        // Of several keys, the last counts.
+        let entry = self.node.entries().iter().rev().find(|entry| entry.key.eq_ignore_ascii_case(key))?;
+        (!matches!(entry.node.value, Value::Null)).then_some(&entry.node)
     }
 
     fn at(&self, key: &str) -> String {
@@ -105,34 +130,45 @@ impl<'n> MapReader<'n> {
         }
     }
 
-    fn mismatch(&self, wanted: &'static str) -> Mismatch {
-        mismatch(self.node, self.path.clone(), wanted)
+    fn note(&self, node: &Node, path: String, wanted: &'static str) {
+        self.mismatches.borrow_mut().push(mismatch(node, path, wanted));
     }
 
-    fn field<T>(
-        &self,
-        key: &str,
-        read: impl Fn(&Node) -> Option<T>,
-        wanted: &'static str,
-    ) -> Result<Field<T>, Mismatch> {
+    fn field<T>(&self, key: &str, read: impl Fn(&Node) -> Option<T>, wanted: &'static str) -> Field<T> {
         let Some(node) = self.child(key) else {
-            return Ok(Field { value: Maybe::Absent, place: self.absent(key) });
+            return Field { value: Maybe::Absent, place: self.absent(key) };
         };
-        let value = match &node.value {
-            Value::Unknown => Maybe::Unknown,
+        let value = match (&node.value, read(node)) {
+            (Value::Unknown, _) => Maybe::Unknown,
+            (_, Some(value)) => Maybe::Known(value),
             // A string with unknown parts has an unknown value, unless its type allows such strings.
-            Value::Text(text) if text.contains(HOLE) => read(node).map_or(Maybe::Unknown, Maybe::Known),
-            _ => Maybe::Known(read(node).ok_or_else(|| mismatch(node, self.at(key), wanted))?),
+            (Value::Text(text), None) if text.contains(HOLE) => Maybe::Unknown,
+            (_, None) => {
+                self.note(node, self.at(key), wanted);
+                Maybe::Unknown
+            }
         };
-        Ok(Field { value, place: node.place.clone() })
+        Field { value, place: node.place.clone() }
     }
 
-    pub(super) fn text(&self, key: &str) -> Result<Field<Text>, Mismatch> {
+    /// A string in which placeholders of other programs are unknown parts: a name, an image, an ARN.
+    pub(super) fn text(&self, key: &str) -> Field<Text> {
+        let dialect = self.dialect;
+        self.field(key, move |node| text(node, dialect).map(|text| dialect.open_placeholders(text)), "a string")
+    }
+
+    /// A string as it is: a program or shell in the container may read what looks like a placeholder.
+    pub(super) fn literal(&self, key: &str) -> Field<Text> {
         let dialect = self.dialect;
         self.field(key, move |node| text(node, dialect), "a string")
     }
 
-    pub(super) fn flag(&self, key: &str) -> Result<Field<bool>, Mismatch> {
+    /// A string as users read it.
+    pub(super) fn shown(&self, key: &str) -> Option<String> {
+        text(self.child(key)?, self.dialect).map(|text| text.shown())
+    }
+
+    pub(super) fn flag(&self, key: &str) -> Field<bool> {
         let dialect = self.dialect;
         let read = move |node: &Node| match &node.value {
             Value::Bool(value) => Some(*value),
@@ -147,50 +183,71 @@ impl<'n> MapReader<'n> {
         self.field(key, read, "true or false")
     }
 
-    pub(super) fn number(&self, key: &str) -> Result<Field<u64>, Mismatch> {
+    /// A whole number that is not negative.
+    pub(super) fn number(&self, key: &str) -> Field<u64> {
+        self.field(key, self.whole(whole), "a whole number")
+    }
+
+    /// A resource limit. -1, which means none, is the largest number.
+    pub(super) fn limit(&self, key: &str) -> Field<u64> {
+        let limit = |number: &str| if number == "-1" { Some(u64::MAX) } else { whole(number) };
+        self.field(key, self.whole(limit), "a whole number")
+    }
+
+    fn whole(&self, read: impl Fn(&str) -> Option<u64>) -> impl Fn(&Node) -> Option<u64> {
         let dialect = self.dialect;
-        let read = move |node: &Node| match &node.value {
-            Value::Number(number) => whole(number),
-            Value::Text(text) if dialect.is_lenient() => whole(text),
+        move |node: &Node| match &node.value {
+            Value::Number(number) => read(number),
+            Value::Text(text) if dialect.is_lenient() => read(text),
             _ => None,
-        };
-        self.field(key, read, "a whole number")
+        }
     }
 
     /// A nested map.
-    pub(super) fn map<T>(
-        &self,
-        key: &str,
-        read: impl Fn(&MapReader<'n>) -> Result<T, Mismatch>,
-    ) -> Result<Field<T>, Mismatch> {
+    pub(super) fn map<T>(&self, key: &str, read: impl Fn(&MapReader<'n>) -> T) -> Field<T> {
         let Some(node) = self.child(key) else {
-            return Ok(Field { value: Maybe::Absent, place: self.absent(key) });
+            return Field { value: Maybe::Absent, place: self.absent(key) };
         };
         let value = match node.value {
             Value::Unknown => Maybe::Unknown,
-            _ => Maybe::Known(read(&MapReader::new(node, self.dialect, self.at(key))?)?),
+            _ => self.nested(node, self.at(key)).map_or(Maybe::Unknown, |map| Maybe::Known(read(&map))),
         };
-        Ok(Field { value, place: node.place.clone() })
+        Field { value, place: node.place.clone() }
     }
 
-    pub(super) fn maps<T>(
-        &self,
-        key: &str,
-        read: impl Fn(&MapReader<'n>) -> Result<T, Mismatch>,
-    ) -> Result<List<T>, Mismatch> {
-        self.list(key, |node, path| read(&MapReader::new(node, self.dialect, path)?))
+    fn nested(&self, node: &'n Node, path: String) -> Option<Self> {
+        Self::new(node, self.dialect, path, self.mismatches)
     }
 
-    pub(super) fn texts(&self, key: &str) -> Result<List<Field<Text>>, Mismatch> {
+    pub(super) fn maps<T>(&self, key: &str, read: impl Fn(&MapReader<'n>) -> T) -> List<T> {
+        self.list(key, |node, path| self.nested(node, path).map(|map| read(&map)))
+    }
+
+    /// The strings of a list as they are: the words of a command.
+    pub(super) fn words(&self, key: &str) -> List<Field<Text>> {
+        self.texts_by(key, |text| text)
+    }
+
+    /// The strings of a list, in which placeholders are unknown parts.
+    pub(super) fn texts(&self, key: &str) -> List<Field<Text>> {
+        self.texts_by(key, |text| self.dialect.open_placeholders(text))
+    }
+
+    fn texts_by(&self, key: &str, read: impl Fn(Text) -> Text) -> List<Field<Text>> {
         self.list(key, |node, path| {
-            let value = text(node, self.dialect).ok_or_else(|| mismatch(node, path, "a string"))?;
-            Ok(Field { value: Maybe::Known(value), place: node.place.clone() })
+            let text = text(node, self.dialect);
+            if text.is_none() {
+                self.note(node, path, "a string");
+            }
+            let value = text.map_or(Maybe::Unknown, |text| Maybe::Known(read(text)));
+            Some(Field { value, place: node.place.clone() })
         })
     }
 
-    fn list<T>(&self, key: &str, read: impl Fn(&'n Node, String) -> Result<T, Mismatch>) -> Result<List<T>, Mismatch> {
+    /// A list. An item that cannot be read is left out: the list is not complete then.
+    fn list<T>(&self, key: &str, read: impl Fn(&'n Node, String) -> Option<T>) -> List<T> {
         let Some(node) = self.child(key) else {
-            return Ok(List { items: Vec::new(), is_complete: true, place: self.absent(key), is_present: false });
+            return List { items: Vec::new(), is_complete: true, place: self.absent(key), is_present: false };
         };
         let mut list = List { items: Vec::new(), is_complete: true, place: node.place.clone(), is_present: true };
         match &node.value {
@@ -198,16 +255,21 @@ impl<'n> MapReader<'n> {
             Value::List(items) => {
                 list.items.reserve_exact(items.len());
                 for (index, item) in items.iter().enumerate() {
-                    match item.value {
-                        Value::Unknown => list.is_complete = false,
-                        Value::Null => {}
-                        _ => list.items.push(read(item, format!("{}[{index}]", self.at(key)))?),
-                    }
+                    let read = match item.value {
+                        Value::Unknown => None,
+                        Value::Null => continue,
+                        _ => read(item, format!("{}[{index}]", self.at(key))),
+                    };
+                    list.is_complete &= read.is_some();
+                    list.items.extend(read);
                 }
             }
-            _ => return Err(mismatch(node, self.at(key), "a list")),
+            _ => {
+                self.note(node, self.at(key), "a list");
+                list.is_complete = false;
+            }
         }
-        Ok(list)
+        list
     }
 }
 
@@ -226,7 +288,10 @@ fn whole(number: &str) -> Option<u64> {
 
 fn mismatch(node: &Node, path: String, wanted: &'static str) -> Mismatch {
     // The value may be a secret, or one in the wrong place: the message contains only its type.
-    let found = node.kind().to_owned();
+    let found = match &node.value {
+        Value::Number(number) if number.starts_with('-') => "a negative number",
+        _ => node.kind(),
+    };
     let path = if path.is_empty() { "the task definition".to_owned() } else { path };
-    Mismatch { span: node.place.span, path, found, wanted }
+    Mismatch { span: node.place.span, path, found: found.to_owned(), wanted }
 }

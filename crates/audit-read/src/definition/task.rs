@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use super::{
-    container::{Container, Dependency, PortMapping},
+    container::{Container, PortMapping},
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
     reader::record,
     role::IamRole,
     tag::Tag,
+    volume::Volume,
 };
 use document::{Place, RepeatedKey, SourceFile, Span};
+use mesh::release::Release;
 
 /// A task definition. Source:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html>
@@ -27,6 +29,8 @@ pub struct TaskDefinition {
     pub construct: Option<String>,
     /// The call of the Terraform module that declares it; `None` for the root module.
     pub call: Option<Arc<ModuleCall>>,
+    /// The module of HashiCorp that makes it. What the module makes by itself has the place of the call.
+    pub module: Option<HashiCorpModule>,
     /// The block that it is an instance of, in a plan, which repeats the block for each instance and call.
     pub block: Option<String>,
     /// Whether the AWS CDK has synthesised the file: then an edit of it is lost.
@@ -37,18 +41,21 @@ pub struct TaskDefinition {
     /// instances.
     pub created_by: Option<String>,
     pub family: Field<Text>,
+    /// Its family as the file spells it, with placeholders.
+    pub shown_family: Option<String>,
     /// `awsvpc`, `bridge`, `host` or `none`.
     pub network_mode: Field<Text>,
     /// `EC2`, `FARGATE`, `EXTERNAL`.
     pub requires_compatibilities: List<Field<Text>>,
+    /// `LINUX`, `WINDOWS_SERVER_2022_CORE`, …
+    pub operating_system: Field<Text>,
     /// The role that its containers use.
     pub task_role: Field<Text>,
     /// That role, if the input declares it.
     pub declared_role: Option<IamRole>,
     /// The role with which ECS pulls images and reads secrets.
     pub execution_role: Field<Text>,
-    /// Its volumes' names.
-    pub volumes: List<Field<Text>>,
+    pub volumes: List<Volume>,
     pub containers: List<Container>,
     /// App Mesh's proxy configuration.
     pub proxy: Field<ProxyConfiguration>,
@@ -71,6 +78,27 @@ pub struct ModuleCall {
     pub span: Span,
 }
 
+/// A module of HashiCorp for Consul on ECS, in one of its versions.
+#[derive(Debug, Clone, Copy)]
+pub struct HashiCorpModule {
+    pub name: &'static str,
+    /// A line if a version constraint leaves the patch open.
+    pub release: Release,
+}
+
+impl HashiCorpModule {
+    /// The help for something that the module makes by itself, and that a user of it cannot edit.
+    pub fn help(self, help: &str, corrected_in: Option<Release>) -> String {
+        let Self { name, release } = self;
+        match corrected_in {
+            Some(corrected) => format!("set the version of the module {name} to {corrected} or newer"),
+            None => {
+                format!("{help}. The module {name} {release} makes it: change the inputs or the version of the module")
+            }
+        }
+    }
+}
+
 impl TaskDefinition {
     /// Its name in reports: the family, or else its construct or address. Beside the family, it has its construct, and
     /// its address if the file contains another definition of its family.
@@ -86,7 +114,7 @@ impl TaskDefinition {
     /// Its family; its construct or address if it has no family.
     pub fn name(&self) -> String {
         let address = || self.construct.as_ref().unwrap_or(&self.address).clone();
-        self.family.known().map_or_else(address, Text::shown)
+        self.shown_family.clone().unwrap_or_else(address)
     }
 
     /// Whether a user means it by `choice`: its family, its address, its construct, or its name in reports.
@@ -100,88 +128,27 @@ impl TaskDefinition {
         self.containers.find_named(name, |container| &container.name)
     }
 
-    /// Whether `container` starts only after the container called `first` has reached `condition`, because of
-    /// dependencies, direct or indirect ones. `None` if it is known only at deployment.
-    pub fn comes_after(&self, container: &Container, first: &str, condition: &str) -> Option<bool> {
-        let mut seen = vec![container];
-        let mut next = 0;
-        let mut is_certain = true;
-        while let Some(here) = seen.get(next).copied() {
-            next += 1;
-            is_certain &= here.depends_on.is_complete;
-            for dependency in &here.depends_on.items {
-                let name = dependency.container.text();
-                match (name, dependency.condition.text()) {
-                    (Some(name), Some(found)) if name == first && found == condition => return Some(true),
-                    (Some(_), Some(_)) => {}
-                    _ => is_certain = false,
-                }
-                let known = self.containers.items.iter().find(|other| name.is_some_and(|name| other.is_called(name)));
-                match known {
-                    Some(other) if !seen.iter().any(|known| std::ptr::eq(*known, other)) => seen.push(other),
-                    Some(_) => {}
-                    None => is_certain &= self.containers.is_complete,
-                }
-            }
-        }
-        is_certain.then_some(false)
-    }
-
-    /// Every dependency between two containers of the definition: the waiting container, the dependency, the other
-    /// container.
-    pub fn known_dependencies(&self) -> impl Iterator<Item = (&Container, &Dependency, &Container)> {
-        self.containers.items.iter().flat_map(move |container| {
-            container.depends_on.items.iter().filter_map(move |dependency| {
-                match self.container(dependency.container.text()?) {
-                    Maybe::Known(other) => Some((container, dependency, other)),
-                    Maybe::Absent | Maybe::Unknown => None,
-                }
-            })
-        })
-    }
-
     pub fn tag(&self, key: &str) -> Maybe<&Tag> {
         self.tags.find_named(key, |tag| &tag.key)
     }
 
-    /// Whether `container` cannot start before the container called `name` has reached `condition` (any condition, if
-    /// there is none), because of dependencies, direct or indirect ones. True if that is not known.
-    pub fn is_held_back(&self, container: &Container, name: &str, condition: Option<&str>) -> bool {
-        let mut seen = vec![container];
-        let mut next = 0;
-        while let Some(here) = seen.get(next).copied() {
-            next += 1;
-            if !here.depends_on.is_complete {
-                return true;
-            }
-            for dependency in &here.depends_on.items {
-                let Some(other) = dependency.container.text() else { return true };
-                let reached = dependency.condition.text();
-                if other == name && (condition.is_none() || reached == condition || dependency.condition.is_unknown()) {
-                    return true;
-                }
-                if let Maybe::Known(other) = self.container(other)
-                    && !seen.iter().any(|known| std::ptr::eq(*known, other))
-                {
-                    seen.push(other);
-                }
-            }
-        }
-        false
-    }
-
-    /// Whether its containers certainly have nothing that ECS refuses in `awsvpc` mode: links, and host ports that
-    /// differ from the container's.
+    /// Whether it certainly has nothing that ECS refuses in `awsvpc` mode: external instances, properties of the mode `bridge`,
+    /// and host ports that differ from the container's.
     pub fn suits_awsvpc(&self) -> bool {
         let has_own_port = |mapping: &PortMapping| match mapping.host_port.value {
             Maybe::Absent | Maybe::Known(0) => false,
             Maybe::Known(port) => mapping.container_port.known() != Some(&port),
             Maybe::Unknown => true,
         };
-        self.containers.items.iter().all(|container| {
+        let is_external = |item: &Field<Text>| item.may_be("EXTERNAL");
+        let is_suitable = |container: &Container| {
             let ports = &container.port_mappings;
-            container.links.is_certainly_empty() && ports.is_complete && !ports.items.iter().any(has_own_port)
-        })
+            let is_of_bridge = !container.links.is_certainly_empty()
+                || !container.extra_hosts.is_certainly_empty()
+                || !container.hostname.is_absent();
+            !is_of_bridge && ports.is_complete && !ports.items.iter().any(has_own_port)
+        };
+        self.requires_compatibilities.lacks(is_external) && self.containers.items.iter().all(is_suitable)
     }
 
     /// The bytes that findings point at if something is missing in the definition itself: its family, if it has one.
@@ -189,11 +156,14 @@ impl TaskDefinition {
         if self.family.is_absent() { self.place.span } else { self.family.span() }
     }
 
-    /// Whether it certainly runs on Fargate, by its compatibilities or the launch type of a service.
+    /// Whether it certainly runs on Fargate, by its compatibilities, or by the launch type or a capacity provider of a
+    /// service.
     pub fn runs_on_fargate(&self) -> bool {
-        let is_fargate = |text: Option<&str>| text == Some("FARGATE");
-        self.requires_compatibilities.items.iter().any(|item| is_fargate(item.text()))
-            || self.services.iter().any(|service| is_fargate(service.launch_type.text()))
+        let is_fargate = |field: &Field<Text>| matches!(field.text(), Some("FARGATE" | "FARGATE_SPOT"));
+        let on_service = |service: &ServiceUse| {
+            is_fargate(&service.launch_type) || service.capacity_providers.items.iter().any(is_fargate)
+        };
+        self.requires_compatibilities.items.iter().any(is_fargate) || self.services.iter().any(on_service)
     }
 }
 
@@ -267,56 +237,5 @@ record! {
         /// The container that gets the requests.
         container: text("containerName"),
         container_port: number("containerPort"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::input::ecs_definition;
-    use document::{Route, parse_json};
-    use serde_json::{Value, json};
-
-    /// A definition with these containers: name and dependencies.
-    fn definition(containers: &[(&str, Value)]) -> TaskDefinition {
-        let containers: Vec<Value> =
-            containers.iter().map(|(name, waits)| json!({ "name": name, "dependsOn": waits })).collect();
-        let file = SourceFile::new("f.json", json!({ "family": "f", "containerDefinitions": containers }).to_string());
-        let node = parse_json(&file.text, &Route::default()).unwrap();
-        ecs_definition(Arc::new(file), &node).unwrap()
-    }
-
-    fn waits(name: &str, condition: &str) -> Value {
-        json!([{ "containerName": name, "condition": condition }])
-    }
-
-    #[test]
-    fn dependencies_count_directly_and_indirectly() {
-        let definition = definition(&[
-            ("app", waits("migration", "SUCCESS")),
-            ("migration", waits("proxy", "HEALTHY")),
-            ("proxy", waits("init", "SUCCESS")),
-            ("init", json!([])),
-            ("early", waits("proxy", "START")),
-        ]);
-        let after = |name: &str, condition: &str| {
-            let container = definition.containers.items.iter().find(|container| container.is_called(name)).unwrap();
-            definition.comes_after(container, "proxy", condition)
-        };
-        assert_eq!(after("app", "HEALTHY"), Some(true));
-        assert_eq!(after("migration", "HEALTHY"), Some(true));
-        assert_eq!(after("early", "HEALTHY"), Some(false));
-        assert_eq!(after("early", "START"), Some(true));
-        assert_eq!(after("init", "HEALTHY"), Some(false));
-    }
-
-    #[test]
-    fn cycles_end_and_unknown_dependencies_are_uncertain() {
-        let mut definition = definition(&[("a", waits("b", "START")), ("b", waits("a", "START")), ("c", json!([]))]);
-        let first = definition.containers.items.first().unwrap();
-        assert_eq!(definition.comes_after(first, "c", "HEALTHY"), Some(false));
-        definition.containers.items.get_mut(1).unwrap().depends_on.is_complete = false;
-        let first = definition.containers.items.first().unwrap();
-        assert_eq!(definition.comes_after(first, "c", "HEALTHY"), None);
     }
 }

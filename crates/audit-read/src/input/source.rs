@@ -117,15 +117,11 @@ impl Gathered {
         for (index, definition) in each.iter().enumerate().filter(|(_, item)| is_ecs_definition(item)) {
             is_known_format = true;
             let number = if is_list { format!("[{index}]") } else { String::new() };
-            match ecs_definition(file.clone(), definition) {
-                Ok(mut definition) => {
-                    if definition.address.is_empty() {
-                        definition.address = number;
-                    }
-                    self.material.definitions.push(definition);
-                }
-                Err(mismatch) => self.problems.push(mismatch.problem(file, &number)),
-            }
+            let (definition, mismatches) = ecs_definition(file.clone(), definition);
+            self.problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(file, &number)));
+            let address = |one: &TaskDefinition| if one.address.is_empty() { number } else { one.address.clone() };
+            let definition = definition.map(|one| TaskDefinition { address: address(&one), ..one });
+            self.material.definitions.extend(definition);
         }
         let resources = Resource::all_in(file, node);
         is_known_format |= !resources.is_empty();
@@ -170,12 +166,9 @@ fn is_ecs_definition(node: &Node) -> bool {
         || node.get("taskDefinition").is_some_and(|inner| inner.get("containerDefinitions").is_some())
 }
 
-/// Reads a task definition, with or without the outer `taskDefinition` of `describe-task-definition`, which prints the
-/// tags next to it.
-///
-/// # Errors
-/// A value has another type than in ECS's API.
-pub fn ecs_definition(file: Arc<SourceFile>, node: &Node) -> Result<TaskDefinition, Mismatch> {
+/// Reads a task definition as [`TaskDefinition::read`] does, with or without the outer `taskDefinition` of
+/// `describe-task-definition`, which prints the tags next to it.
+pub fn ecs_definition(file: Arc<SourceFile>, node: &Node) -> (Option<TaskDefinition>, Vec<Mismatch>) {
     match node.get("taskDefinition") {
         Some(inner) => {
             let mut inner = inner.clone();

@@ -13,6 +13,7 @@ use document::{HOLE, PathStep, Place, edit::Edit, parse_all};
 
 use super::{
     draft::{Fix, NEEDS_SUBNETS},
+    rules::platform::windows,
     severity::Severity,
     subject::Subject,
 };
@@ -80,6 +81,12 @@ impl<'d> Plan<'d> {
             return Err(InjectError::TerraformSource(definition.label()));
         }
         options.check_hosts()?;
+        if let Some(system) = windows(definition) {
+            return Err(InjectError::Windows(system.to_owned()));
+        }
+        if definition.requires_compatibilities.items.iter().any(|item| item.text() == Some("EXTERNAL")) {
+            return Err(InjectError::External);
+        }
         let subject = Subject::new(definition);
         if subject.consul.is_some() {
             return Err(InjectError::InAMesh(definition.label()));
@@ -99,6 +106,9 @@ impl<'d> Plan<'d> {
         }
         let is_envoy = |container: &Container| envoy.is_some_and(|envoy| std::ptr::eq(envoy, container));
         let apps: Vec<&Container> = definition.containers.items.iter().filter(|app| !is_envoy(app)).collect();
+        if let Some((app, (property, _))) = apps.iter().find_map(|app| Some((app, app.bridge_properties().next()?))) {
+            return Err(InjectError::OfBridge { container: app.label(), property });
+        }
         let (logging, needs_memory) = in_the_file(definition, &apps)?;
         let longest = apps.iter().filter_map(|app| app.stop_timeout.known()).max().copied();
         Ok(Self {

@@ -157,6 +157,17 @@ pub enum InjectError {
     /// The AWS CDK has written the file.
     #[error("{0}: the next `cdk synth` would overwrite the file; add the mesh to the construct")]
     Synthesised(String),
+    /// The images of the mesh are for Linux.
+    #[error("the task runs on {0}, and the images of the mesh are for Linux")]
+    Windows(String),
+    /// External instances have no network mode `awsvpc`.
+    #[error(
+        "the task is for external instances, which have no network mode awsvpc. Remove EXTERNAL from requiresCompatibilities first"
+    )]
+    External,
+    /// ECS refuses a property in the mode that the mesh needs.
+    #[error("{container} has {property}, which ECS refuses with awsvpc, the network mode of the mesh. Remove it first")]
+    OfBridge { container: String, property: &'static str },
     /// The family is known only at deployment, and there is no other name for the service.
     #[error("the family is known only at deployment. Name the service with --service-name")]
     NoFamily,

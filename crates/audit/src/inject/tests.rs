@@ -54,6 +54,38 @@ fn options() -> Options {
     }
 }
 
+#[test]
+fn what_ecs_refuses_is_not_written() {
+    for (from, to, refusal) in [
+        (r#""stopTimeout": 60"#, r#""links": ["db"]"#, "orders has links, which ECS refuses with awsvpc"),
+        (r#""stopTimeout": 60"#, r#""hostname": "orders""#, "orders has hostname, which ECS refuses with awsvpc"),
+        (
+            r#""stopTimeout": 60"#,
+            r#""extraHosts": [{ "hostname": "db", "ipAddress": "10.0.0.1" }]"#,
+            "orders has extraHosts, which ECS refuses with awsvpc",
+        ),
+        (
+            r#""family": "Orders","#,
+            r#""family": "Orders", "runtimePlatform": { "operatingSystemFamily": "WINDOWS_SERVER_2022_CORE" },"#,
+            "the task runs on WINDOWS_SERVER_2022_CORE",
+        ),
+        (
+            r#""family": "Orders","#,
+            r#""family": "Orders", "requiresCompatibilities": ["EXTERNAL"],"#,
+            "the task is for external instances",
+        ),
+    ] {
+        let text = ECS.replace(from, to);
+        assert!(text != ECS, "{from}");
+        let error = inject(&read("orders.json", &text).definitions[0], &options()).unwrap_err().to_string();
+        assert!(error.starts_with(refusal), "{error}");
+    }
+    for harmless in [r#""hostname": """#, r#""links": []"#, r#""extraHosts": []"#] {
+        let text = ECS.replace(r#""stopTimeout": 60"#, harmless);
+        assert!(inject(&read("orders.json", &text).definitions[0], &options()).is_ok(), "{harmless}");
+    }
+}
+
 fn read(name: &str, text: &str) -> Material {
     let mut material = Material::default();
     read_source(Arc::new(SourceFile::new(name, text)), true, &mut material).unwrap();

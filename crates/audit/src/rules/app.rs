@@ -8,6 +8,7 @@ use super::{
     proxy::{is_misspelt, wait_for},
 };
 use crate::subject::{EntryPoint, is_observer, workloads};
+use audit_read::definition::PortMapping;
 use document::edit::{Change, Edit};
 
 pub(super) static CONSUL_APP_ESSENTIAL: Rule = Rule {
@@ -66,7 +67,9 @@ pub(super) static CONSUL_APP_ORDER: Rule = Rule {
 Every container of the app waits for the proxy with the condition `HEALTHY`, directly or through another container. \
 ECS then starts the app when its upstreams can be reached, and stops the containers in the opposite order. `START` is \
 not enough: the proxy opens its listeners only some time after its start. Collectors of logs and traces, and \
-containers that the proxy itself waits for, are not reported: they should start first.",
+containers that the proxy itself waits for, are not reported: they should start first. Nor are containers that do not map \
+the service's port and that are not essential, or that others wait for: a migration, a cache. Beside the container with the \
+port, another essential one is an info.",
     sources: &[
         pages::CONSUL_ARCHITECTURE,
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_definition_parameters.html",
@@ -78,22 +81,34 @@ containers that the proxy itself waits for, are not reported: they should start 
 fn check_app_order(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(name) = consul.proxy().filter(|_| consul.is_service()).and_then(|proxy| proxy.name.text()) else { return };
-    for app in consul.apps.iter().filter(|app| !is_observer(app) && !comes_first(subject, consul, app)) {
-        let is_late = subject.definition.comes_after(app, name, "HEALTHY");
-        if is_late == Some(false) && !is_misspelt(subject, app, name) {
-            findings.add(wait_for(app, name, "HEALTHY"));
+    let order = subject.order();
+    let mesh = consul.consul_ecs_containers().chain([consul.client, consul.proxy()].into_iter().flatten());
+    let (before, after) = (order.before(mesh), order.after(name, Some("HEALTHY")));
+    let serves = |app: &Container| serves(consul, app);
+    let is_served = consul.apps.iter().any(|app| serves(app) == Some(true));
+    for app in consul.apps.iter().filter(|app| !is_observer(app)) {
+        let comes_first = app.name.text().is_none_or(|name| before.may_have(name));
+        // A migration or a cache that the app waits for, or that the task does not need, has little to do with the mesh.
+        let is_helper = app.is_essential() == Some(false) || order.waiting_for(app).next().is_some();
+        if comes_first || after.has(app) != Some(false) || (serves(app) == Some(false) && is_helper) {
+            continue;
+        }
+        if !is_misspelt(subject, app, name) {
+            let severity = if is_served && serves(app) == Some(false) { Severity::Info } else { Severity::Warning };
+            findings.add(wait_for(app, name, "HEALTHY").severity(severity));
         }
     }
 }
 
-/// Whether one of the mesh's containers certainly or possibly waits for `app`.
-fn comes_first(subject: &Subject<'_>, consul: &ConsulTask<'_>, app: &Container) -> bool {
-    let Some(name) = app.name.text() else { return true };
-    let conditions = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];
-    let mesh = consul.consul_ecs_containers().chain([consul.client, consul.proxy()].into_iter().flatten());
-    mesh.into_iter().any(|container| {
-        conditions.iter().any(|condition| subject.definition.comes_after(container, name, condition) != Some(false))
-    })
+/// Whether a container maps the port of the service; `None` if it is known only at deployment.
+fn serves(consul: &ConsulTask<'_>, app: &Container) -> Option<bool> {
+    let port = consul.configuration.number("service.port", 0)?;
+    let has_it = |mapping: &PortMapping| mapping.container_port.known().is_none_or(|mapped| *mapped == port);
+    match app.port_mappings.find(has_it) {
+        Maybe::Known(mapping) => mapping.container_port.known().map(|_| true),
+        Maybe::Absent => Some(false),
+        Maybe::Unknown => None,
+    }
 }
 
 /// The default of `stopTimeout` on Fargate, in seconds.

@@ -1,6 +1,6 @@
 //! App Mesh: Envoy's container, the roles of its task, and the X-Ray daemon that takes its traces.
 
-use super::prelude::*;
+use super::{prelude::*, service::tcp_ports};
 use crate::subject::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, Release, image_of, is_observer, is_xray_daemon};
 use audit_read::app_mesh::ResourceKind;
 
@@ -437,9 +437,9 @@ fn check_gateway_mixed(subject: &Subject<'_>) -> Option<Draft> {
         let draft = Draft::new(variable.value.span(), message, help).of(envoy);
         return Some(draft.note(subject.definition.proxy.span(), "redirects the traffic of the task"));
     }
-    let has_port = |app: &&&Container| {
-        app.is_essential() == Some(true) && !app.port_mappings.items.is_empty() && !is_observer(app)
-    };
+    // App Mesh carries TCP only.
+    let has_port =
+        |app: &&&Container| app.is_essential() == Some(true) && tcp_ports(app).next().is_some() && !is_observer(app);
     let app = mesh.apps.iter().find(has_port)?;
     let message = format!("{} runs in the task of virtual gateway {label}, outside of the mesh", app.label());
     let help = "move the app to a separate task, with an Envoy for its virtual node";

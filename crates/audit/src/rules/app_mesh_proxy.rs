@@ -354,9 +354,10 @@ fn check_app_dependency(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some((proxy, envoy)) = mesh.proxied() else { return };
     let Some(name) = envoy.name.text() else { return };
+    let (before, after) = (subject.order().before([envoy]), subject.order().after(name, Some("HEALTHY")));
     for app in &mesh.apps {
-        let is_ahead = app.name.text().is_some_and(|app| subject.definition.is_held_back(envoy, app, None));
-        if is_redirected(app, proxy) && !is_ahead && !subject.definition.is_held_back(app, name, Some("HEALTHY")) {
+        let is_ahead = app.name.text().is_some_and(|app| before.may_have(app));
+        if is_redirected(app, proxy) && !is_ahead && after.has(app) == Some(false) {
             findings.extend(no_dependency(app, name));
         }
     }

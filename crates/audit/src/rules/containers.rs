@@ -26,10 +26,12 @@ definition. Two containers with the same name often result from a merge.",
 };
 
 fn check_container_name_duplicate(subject: &Subject<'_>, findings: &mut Findings) {
-    let containers = &subject.definition.containers.items;
-    for (index, container) in containers.iter().enumerate() {
+    for container in &subject.definition.containers.items {
         let Some(name) = container.name.text() else { continue };
-        let Some(first) = containers.iter().take(index).find(|other| other.is_called(name)) else { continue };
+        let Maybe::Known(first) = subject.order().container(name) else { continue };
+        if std::ptr::eq(first, container) {
+            continue;
+        }
         let message = format!("a second container has the name {name}");
         let draft = Draft::new(container.name.span(), message, "rename one of them, or remove it");
         findings.add(draft.of(container).note(first.name.span(), "the first one"));
@@ -385,7 +387,7 @@ fn other_network_mode(definition: &TaskDefinition) -> Option<Draft> {
     let help = if is_enough {
         "set networkMode to awsvpc"
     } else {
-        "set networkMode to awsvpc, and remove links and host ports that differ from the container's"
+        "set networkMode to awsvpc, and remove what ECS refuses then: EXTERNAL, links, hostname, extraHosts, and host ports that differ from the container's"
     };
     let fix = Fix::set(&mode.place, "awsvpc").filter(|_| is_enough).map(|fix| fix.needing(NEEDS_SUBNETS));
     Some(Draft::new(mode.span(), message, help).fix(fix))

@@ -1,8 +1,8 @@
 //! Logins, certificates, and credentials that are not in secrets.
 
 use super::prelude::*;
-use crate::subject::{AgentScript, CREDENTIALS, ConsulEcs, PlacedConfiguration};
-use audit_read::definition::Variable;
+use crate::subject::{AgentScript, CREDENTIALS, ConsulEcs, Feature, PlacedConfiguration};
+use audit_read::definition::{IamRole, Variable};
 use document::Span;
 use mesh::consul_ecs::{GATEWAY_KIND_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG};
 
@@ -139,9 +139,9 @@ pub(super) static CONSUL_TASK_ROLE_TAGS: Rule = Rule {
     explanation: "\
 The auth method of HashiCorp's controller admits the roles below one path, `/consul-ecs/` unless its `iamRolePath` says \
 otherwise, and reads the name of the service from the role's tag `consul.hashicorp.com.service-name`, with dots: without \
-it, a login is refused. A gateway needs `consul.hashicorp.com.gateway-kind` as well. The rule looks at roles that the same \
-template or Terraform module declares, unless `consulLogin.method` names another auth method. HashiCorp's modules create \
-such a role themselves. A role without a path is a warning: the auth method may admit all.",
+it, a login is refused. The rule looks at roles that the same template or Terraform module declares, unless \
+`consulLogin.method` names another auth method. HashiCorp's modules create such a role themselves. A role without a path is \
+a warning: the auth method may admit all. `consul-gateway-kind-tag` is about the tag of a gateway.",
     sources: &[pages::CONSUL_AWS_IAM_AUTH_METHOD, pages::CONSUL_ARCHITECTURE],
     // An example is one definition, but the rule needs a role too.
     example: None,
@@ -149,41 +149,75 @@ such a role themselves. A role without a path is a warning: the auth method may 
 };
 
 fn check_task_role_tags(subject: &Subject<'_>, findings: &mut Findings) {
-    let uses_it = |consul: &&ConsulTask<'_>| match consul.configuration.name_at("consulLogin.method") {
-        Maybe::Known(method) => method == SERVICE_METHOD,
-        Maybe::Absent => true,
-        Maybe::Unknown => false,
-    };
-    let Some(consul) = subject.consul.as_ref().filter(|consul| logs_in(consul)).filter(uses_it) else { return };
-    let Some(role) = &subject.definition.declared_role else { return };
-    let mut add = |span, message: String, help: &str| findings.add(Draft::new(span, message, help).in_file(&role.file));
+    let Some((consul, role)) = login_role(subject) else { return };
     let service = match consul.configured_name() {
         Maybe::Known(name) => Some(name.to_owned()),
         Maybe::Absent => consul.service_name(subject.definition),
         Maybe::Unknown => None,
     };
-    let kind = consul.gateway.map(|kind| kind.as_str().to_owned());
-    for (key, value) in [(SERVICE_NAME_ENTITY_TAG, service), (GATEWAY_KIND_ENTITY_TAG, kind)] {
-        let Some(value) = value else { continue };
-        match role.tags.find_named(key, |tag| &tag.key) {
-            Maybe::Absent => {
-                let message = format!("the task role has no tag {key}");
-                add(role.place.span, message, &format!("add the tag {key} with the value {value}"));
-            }
-            Maybe::Known(tag) if tag.value.text().is_some_and(|found| found != value) => {
-                let found = tag.value.text().unwrap_or_default();
-                let message = format!("the tag {key} of the task role is {found}, but the task registers {value}");
-                add(tag.value.span(), message, &format!("write {value} in the tag"));
-            }
-            Maybe::Known(_) | Maybe::Unknown => {}
-        }
-    }
+    findings.extend(service.and_then(|service| wrong_tag(role, SERVICE_NAME_ENTITY_TAG, &service)));
     if role.path.is_absent() || role.path.text() == Some("/") {
         let message = "the path of the task role is /, and not the one that the auth method admits";
         let help = "set it to iamRolePath of the controller, by default /consul-ecs/";
         let draft = Draft::new(role.path.span(), message, help).in_file(&role.file);
         findings.add(draft.severity(Severity::Warning));
     }
+}
+
+/// The declared role with which a task logs in at the auth method of HashiCorp's controller.
+fn login_role<'s, 'd>(subject: &'s Subject<'d>) -> Option<(&'s ConsulTask<'d>, &'d IamRole)> {
+    let consul = subject.consul.as_ref().filter(|consul| logs_in(consul))?;
+    let is_its_method = match consul.configuration.name_at("consulLogin.method") {
+        Maybe::Known(method) => method == SERVICE_METHOD,
+        Maybe::Absent => true,
+        Maybe::Unknown => false,
+    };
+    Some(consul).filter(|_| is_its_method).zip(subject.definition.declared_role.as_ref())
+}
+
+/// Reports a tag that a role lacks, or has with another value.
+fn wrong_tag(role: &IamRole, key: &str, value: &str) -> Option<Draft> {
+    let draft = match role.tags.find_named(key, |tag| &tag.key) {
+        Maybe::Absent => {
+            let help = format!("add the tag {key} with the value {value}");
+            Draft::new(role.place.span, format!("the task role has no tag {key}"), help)
+        }
+        Maybe::Known(tag) => {
+            let found = tag.value.text().filter(|found| *found != value)?;
+            let message = format!("the tag {key} of the task role is {found}, but the task registers {value}");
+            Draft::new(tag.value.span(), message, format!("write {value} in the tag"))
+        }
+        Maybe::Unknown => return None,
+    };
+    Some(draft.in_file(&role.file))
+}
+
+pub(super) static CONSUL_GATEWAY_KIND_TAG: Rule = Rule {
+    id: "consul-gateway-kind-tag",
+    summary: "the task role of a gateway has the tag with its kind",
+    effect: "the login succeeds, but the token lacks the permissions of the gateway, and Consul refuses what it needs beyond those of a service",
+    explanation: "\
+From consul-ecs 0.7.2 on, the controller gives the token of a gateway an ACL role by the tag \
+`consul.hashicorp.com.gateway-kind` of the task's IAM role: a mesh gateway needs `mesh:write` and `peering:read`, an API \
+gateway `mesh:read`, and a terminating gateway what its users attach to the role. Without the tag, the login succeeds, and \
+the token has only the permissions of a service. The controllers of 0.7.0 and 0.7.1 do not know the tag. The rule looks at \
+roles that the same template or Terraform module declares, unless `consulLogin.method` names another auth method. \
+HashiCorp's modules create such a role themselves.",
+    sources: &[
+        pages::CONSUL_ECS_CHANGELOG,
+        "https://github.com/hashicorp/consul-ecs/blob/v0.10.0/subcommand/controller/command.go",
+    ],
+    // An example is one definition, but the rule needs a role too.
+    example: None,
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_gateway_kind_tag)
+};
+
+fn check_gateway_kind_tag(subject: &Subject<'_>) -> Option<Draft> {
+    let (consul, role) = login_role(subject)?;
+    if consul.version().is_some_and(|version| !Feature::GatewayKindTag.is_in(version)) {
+        return None;
+    }
+    wrong_tag(role, GATEWAY_KIND_ENTITY_TAG, consul.gateway?.as_str())
 }
 
 fn logs_in(consul: &ConsulTask<'_>) -> bool {

@@ -1,12 +1,14 @@
 //! Dependencies between containers, and their timeouts.
 
+use std::collections::HashMap;
+
 use petgraph::{
-    algo::tarjan_scc,
+    algo::kosaraju_scc,
     graph::{DiGraph, NodeIndex},
 };
 
 use super::prelude::*;
-use audit_read::definition::{ContainerHealthCheck, List};
+use audit_read::definition::{ContainerHealthCheck, Dependency, Order};
 
 /// The conditions of dependencies.
 const CONDITIONS: [&str; 4] = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];
@@ -61,9 +63,12 @@ returns a `ClientException`. Usually one of the dependencies has the wrong direc
 };
 
 fn check_dependency_cycle(subject: &Subject<'_>, findings: &mut Findings) {
-    let graph = graph_of(&subject.definition.containers.items);
-    let mut groups: Vec<Vec<NodeIndex>> = tarjan_scc(&graph);
-    groups.sort();
+    let graph = graph_of(&subject.definition.containers.items, subject.order());
+    let mut groups: Vec<Vec<NodeIndex>> = kosaraju_scc(&graph);
+    for group in &mut groups {
+        group.sort_unstable();
+    }
+    groups.sort_unstable();
     for cycle in groups.iter().filter_map(|group| shortest_cycle(&graph, group)) {
         report(&cycle, findings);
     }
@@ -72,14 +77,12 @@ fn check_dependency_cycle(subject: &Subject<'_>, findings: &mut Findings) {
 type Graph<'d> = DiGraph<&'d Container, ()>;
 
 /// A graph of the dependencies.
-fn graph_of(containers: &[Container]) -> Graph<'_> {
+fn graph_of<'d>(containers: &'d [Container], order: &Order<'d>) -> Graph<'d> {
     let mut graph = DiGraph::new();
-    let nodes: Vec<(NodeIndex, &Container)> = containers.iter().map(|it| (graph.add_node(it), it)).collect();
-    for (from, container) in &nodes {
-        for name in container.depends_on.items.iter().filter_map(|dependency| dependency.container.text()) {
-            if let Some((to, _)) = nodes.iter().find(|(_, other)| other.is_called(name)) {
-                graph.add_edge(*from, *to, ());
-            }
+    let nodes: Vec<NodeIndex> = containers.iter().map(|container| graph.add_node(container)).collect();
+    for (container, _, other) in order.pairs() {
+        if let (Some(from), Some(to)) = (nodes.get(container.number), nodes.get(other.number)) {
+            graph.add_edge(*from, *to, ());
         }
     }
     graph
@@ -88,17 +91,22 @@ fn graph_of(containers: &[Container]) -> Graph<'_> {
 /// The shortest cycle through its first container. `None` if the group is a single container that does not wait for
 /// itself.
 fn shortest_cycle<'d>(graph: &Graph<'d>, group: &[NodeIndex]) -> Option<Vec<&'d Container>> {
-    let first = group.iter().copied().min()?;
-    let mut paths = vec![vec![first]];
+    let first = *group.first()?;
+    let mut reached = vec![first];
+    let mut before: HashMap<NodeIndex, NodeIndex> = HashMap::new();
     let mut next = 0;
-    while let Some(path) = paths.get(next).cloned() {
+    while let Some(from) = reached.get(next).copied() {
         next += 1;
-        for to in graph.neighbors(*path.last()?) {
+        for to in graph.neighbors(from).filter(|to| group.binary_search(to).is_ok()) {
             if to == first {
-                return Some(path.iter().filter_map(|node| graph.node_weight(*node).copied()).collect());
+                let path = std::iter::successors(Some(from), |node| before.get(node).copied());
+                let mut path: Vec<&Container> = path.filter_map(|node| graph.node_weight(node).copied()).collect();
+                path.reverse();
+                return Some(path);
             }
-            if group.contains(&to) && !paths.iter().any(|known| known.last() == Some(&to)) {
-                paths.push(path.iter().copied().chain([to]).collect());
+            if let std::collections::hash_map::Entry::Vacant(unknown) = before.entry(to) {
+                unknown.insert(from);
+                reached.push(to);
             }
         }
     }
@@ -106,7 +114,10 @@ fn shortest_cycle<'d>(graph: &Graph<'d>, group: &[NodeIndex]) -> Option<Vec<&'d 
 }
 
 fn report(cycle: &[&Container], findings: &mut Findings) {
-    let names: Vec<String> = cycle.iter().map(|container| container.label()).collect();
+    let mut names: Vec<String> = cycle.iter().take(SHOWN).map(|container| container.label()).collect();
+    if cycle.len() > SHOWN {
+        names.push("…".to_owned());
+    }
     let (Some(first), Some(name)) = (cycle.first(), names.first()) else { return };
     let after = names.get(1).unwrap_or(name);
     let edge = first.depends_on.items.iter().find(|dependency| dependency.container.text() == Some(after));
@@ -132,7 +143,7 @@ false`. Containers are essential by default.",
 };
 
 fn check_dependency_essential(subject: &Subject<'_>, findings: &mut Findings) {
-    for (container, dependency, other) in subject.definition.known_dependencies() {
+    for (container, dependency, other) in subject.order().pairs() {
         let condition = dependency.condition.text().filter(|text| matches!(*text, "COMPLETE" | "SUCCESS"));
         let Some(condition) = condition else { continue };
         let is_elsewhere = subject.has_own_end(other) || subject.must_wait_for(container, other);
@@ -165,7 +176,7 @@ container without a health check in the definition always stays `UNKNOWN`. The c
 };
 
 fn check_dependency_health(subject: &Subject<'_>, findings: &mut Findings) {
-    for (container, dependency, other) in subject.definition.known_dependencies() {
+    for (container, dependency, other) in subject.order().pairs() {
         if dependency.condition.text() != Some("HEALTHY")
             || other.has_health_check() != Some(false)
             || subject.must_be_checked(other)
@@ -197,14 +208,13 @@ renamed or moved. ECS returns a `ClientException` at registration.",
 const SHOWN: usize = 10;
 
 fn check_dependency_unknown(subject: &Subject<'_>, findings: &mut Findings) {
-    let containers = &subject.definition.containers;
-    for container in &containers.items {
+    let containers = &subject.definition.containers.items;
+    for container in containers {
         for dependency in &container.depends_on.items {
             let Some(name) = dependency.container.text() else { continue };
-            let may_be = |other: &Container| other.is_called(name) || other.name.text().is_none();
-            if containers.lacks(may_be) && !subject.misses(name) {
-                let mut known: Vec<String> = containers.items.iter().take(SHOWN).map(Container::label).collect();
-                if containers.items.len() > SHOWN {
+            if matches!(subject.order().container(name), Maybe::Absent) && !subject.misses(name) {
+                let mut known: Vec<String> = containers.iter().take(SHOWN).map(Container::label).collect();
+                if containers.len() > SHOWN {
                     known.push("…".to_owned());
                 }
                 let message = format!("{} waits for {name}, which does not exist", container.label());
@@ -270,11 +280,8 @@ fn first_check(check: &ContainerHealthCheck) -> Option<u64> {
 }
 
 fn waiting_for<'d>(subject: &Subject<'d>, container: &Container) -> Option<&'d Container> {
-    let name = container.name.text()?;
-    subject.definition.containers.items.iter().find(|other| {
-        let dependencies = &other.depends_on.items;
-        dependencies.iter().any(|it| it.container.text() == Some(name) && it.condition.text() == Some("HEALTHY"))
-    })
+    let mut waiting = subject.order().waiting_for(container);
+    waiting.find(|(_, dependency)| dependency.condition.text() == Some("HEALTHY")).map(|(other, _)| other)
 }
 
 pub(super) static ECS_START_TIMEOUT_UNUSED: Rule = Rule {
@@ -297,10 +304,15 @@ limit how long a container waits, set the timeout on its dependency.",
 };
 
 fn check_start_timeout_unused(subject: &Subject<'_>, findings: &mut Findings) {
-    let containers = &subject.definition.containers;
-    for container in &containers.items {
-        let (Some(timeout), Some(name)) = (container.start_timeout.known(), container.name.text()) else { continue };
-        if !containers.is_complete || containers.items.iter().any(|other| may_wait(containers, other, name)) {
+    let (containers, order) = (&subject.definition.containers, subject.order());
+    let has_timeout = |dependency: &Dependency| dependency.condition.text() != Some("START");
+    // A dependency on an unknown container may be one on any of them.
+    let is_unclear = !containers.is_complete
+        || containers.items.iter().any(|other| !other.depends_on.is_complete)
+        || order.waits().flatten().any(|(dependency, on)| on.is_none() && has_timeout(dependency));
+    for container in containers.items.iter().filter(|container| container.name.text().is_some() && !is_unclear) {
+        let Some(timeout) = container.start_timeout.known() else { continue };
+        if order.waiting_for(container).any(|(_, dependency)| has_timeout(dependency)) {
             continue;
         }
         let label = container.label();
@@ -310,17 +322,6 @@ fn check_start_timeout_unused(subject: &Subject<'_>, findings: &mut Findings) {
         let draft = Draft::new(container.start_timeout.span(), message, "set it on the dependency");
         findings.add(draft.of(container).fix(Fix::remove(&container.start_timeout.place)));
     }
-}
-
-/// Whether a container waits for the one called `name` with a condition that has a timeout. A dependency on an unknown
-/// container counts too.
-fn may_wait(containers: &List<Container>, container: &Container, name: &str) -> bool {
-    let dependencies = &container.depends_on;
-    let may_be = |text: Option<&str>| {
-        text.is_none_or(|text| text == name || containers.lacks(|container| container.is_called(text)))
-    };
-    !dependencies.is_complete
-        || dependencies.items.iter().any(|it| may_be(it.container.text()) && it.condition.text() != Some("START"))
 }
 
 /// The minimum and the maximum on Fargate, in seconds.

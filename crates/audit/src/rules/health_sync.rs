@@ -142,7 +142,7 @@ must start after mesh-init has succeeded.",
 fn check_health_sync_order(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
     let (health_sync, name) = (consul.health_sync?, consul.mesh_init?.name.text()?);
-    let is_early = subject.definition.comes_after(health_sync, name, "SUCCESS") == Some(false);
+    let is_early = subject.order().after(name, Some("SUCCESS")).has(health_sync) == Some(false);
     is_early.then(|| wait_for(health_sync, name, "SUCCESS"))
 }
 
@@ -170,17 +170,17 @@ const RUNNING: [&str; 2] = ["START", "HEALTHY"];
 
 fn check_health_sync_end(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
-    let (definition, health_sync, proxy) = (subject.definition, consul.health_sync?, consul.dataplane?);
+    let (order, health_sync, proxy) = (subject.order(), consul.health_sync?, consul.dataplane?);
     // Older releases exit at TERM.
     if consul_ecs_version(health_sync).is_some_and(|version| !Generation::Dataplane.fits(version)) {
         return None;
     }
     let name = proxy.name.text()?;
     let is_proxy = |other: &Container| std::ptr::eq(other, proxy);
-    let comes_after = |other: &Container, condition| definition.comes_after(other, name, condition) == Some(true);
-    let waits = |other: &Container| is_proxy(other) || RUNNING.iter().any(|condition| comes_after(other, condition));
+    let after = RUNNING.map(|condition| order.after(name, Some(condition)));
+    let waits = |other: &Container| is_proxy(other) || after.iter().any(|after| after.has(other) == Some(true));
     let is_running = |dependency: &Dependency| dependency.condition.text().is_some_and(|text| RUNNING.contains(&text));
-    let own = definition.known_dependencies().filter(|(container, ..)| std::ptr::eq(*container, health_sync));
+    let own = order.pairs().filter(|(container, ..)| std::ptr::eq(*container, health_sync));
     let kept = own.filter(|(_, dependency, other)| is_running(dependency) && waits(other));
     let (_, dependency, other) = kept.min_by_key(|(.., other)| !is_proxy(other))?;
     let (label, awaited) = (health_sync.label(), other.label());

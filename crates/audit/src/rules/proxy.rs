@@ -22,18 +22,16 @@ and with `COMPLETE`, also after mesh-init has failed. `HEALTHY` is impossible fo
 fn check_proxy_order(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref().filter(|consul| consul.generation != Generation::ControlPlane)?;
     let (proxy, name) = (consul.proxy()?, consul.mesh_init?.name.text()?);
-    let is_early = subject.definition.comes_after(proxy, name, "SUCCESS") == Some(false);
+    let is_early = subject.order().after(name, Some("SUCCESS")).has(proxy) == Some(false);
     (is_early && !is_misspelt(subject, proxy, name)).then(|| wait_for(proxy, name, "SUCCESS"))
 }
 
 /// Whether a dependency of a container is probably meant for `name`, but has an unknown container or condition: other
 /// rules report that.
 pub(super) fn is_misspelt(subject: &Subject<'_>, container: &Container, name: &str) -> bool {
-    let containers = &subject.definition.containers;
     container.depends_on.items.iter().any(|dependency| {
         let waits_for_unknown = dependency.container.text().is_some_and(|awaited| {
-            containers.lacks(|other| other.is_called(awaited) || other.name.text().is_none())
-                && !subject.misses(awaited)
+            matches!(subject.order().container(awaited), Maybe::Absent) && !subject.misses(awaited)
         });
         let is_for_it = dependency.container.text() == Some(name);
         let is_known = dependency
@@ -179,7 +177,10 @@ fn too_high(proxy: &Container, limit: &Ulimit, findings: &mut Findings) {
     let exceeds = |field: &&Field<u64>| field.known().is_some_and(|value| *value > MAX_OPEN_FILES);
     let wrong: Vec<&Field<u64>> = [&limit.soft, &limit.hard].into_iter().filter(exceeds).collect();
     let Some(first) = wrong.first() else { return };
-    let value = first.known().copied().unwrap_or_default();
+    let value = match first.known() {
+        Some(&u64::MAX) => "any number of".to_owned(),
+        value => value.copied().unwrap_or_default().to_string(),
+    };
     let fixes = wrong.iter().map(|field| Fix::set(&field.place, MAX_OPEN_FILES));
     let fix = fixes.reduce(|all, next| all?.and(next)).flatten();
     let message =

@@ -51,17 +51,21 @@ fn draft(subject: &Subject<'_>, container: &Container, program: Program, release
     let is_reported = |defect: &&Defect| {
         defect.rule.as_deref() == Some(CONSUL_RELEASE_DEFECT.id)
             && defect.is_of_controller == subject.controller.is_some()
-            && defect.needs.is_none_or(|feature| !is_off(subject, feature))
+            && defect.needs.is_none_or(|feature| !is_off(subject, container, feature))
     };
     let defects: Vec<&Defect> = defects_of(program, release).into_iter().filter(is_reported).collect();
     let last = defects.iter().max_by_key(|defect| &defect.fixed_in)?;
     let what: Vec<&str> = defects.iter().map(|defect| defect.what.as_str()).collect();
     let message = format!("{program} {release}: {}", what.join("; "));
-    Some(Draft::new(container.image.span(), message, last.action.clone()).of(container))
+    let draft = Draft::new(container.image.span(), message, last.action.clone()).of(container);
+    let draft = draft.corrected_in(last.fixed_in.filter(|_| program == Program::ConsulEcs));
+    // The mesh gateway may be in another input.
+    let is_unseen = |defect: &&Defect| defect.needs == Some(Need::MeshGateway) && !subject.is_beside_mesh_gateway;
+    Some(if defects.iter().all(is_unseen) { draft.severity(Severity::Info) } else { draft })
 }
 
 /// Whether the definition certainly does not use a feature.
-fn is_off(subject: &Subject<'_>, feature: Need) -> bool {
+fn is_off(subject: &Subject<'_>, container: &Container, feature: Need) -> bool {
     let configuration = subject.consul_ecs().and_then(|consul_ecs| consul_ecs.configuration);
     match feature {
         Need::Partitions => subject.controller.as_ref().is_some_and(|controller| {
@@ -80,6 +84,8 @@ fn is_off(subject: &Subject<'_>, feature: Need) -> bool {
             let apps = subject.consul.iter().flat_map(|consul| &consul.apps);
             synced.is_some_and(<[_]>::is_empty) && apps.into_iter().all(|app| app.health_check.is_absent())
         }
+        Need::MeshGateway => false,
+        Need::Fips => container.image.known().is_some_and(|image| !image.mentions("fips")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The containers of the app, and the entry point of consul-ecs that delays their TERM.
 
-use audit_read::definition::Container;
+use audit_read::definition::{Container, PortMapping};
 
 /// `consul-ecs app-entrypoint -shutdown-delay 10s` before the app's own command.
 #[derive(Debug)]
@@ -61,16 +61,23 @@ fn seconds(duration: &str) -> Option<u64> {
     Some(milliseconds / 1000)
 }
 
-/// Whether a container only monitors the others or forwards their logs: it does not use the mesh, and should start
-/// first.
+/// The TCP ports of agents that take traces, metrics and logs: Datadog, OpenTelemetry, Fluentd, the agent of CloudWatch for its
+/// embedded format. Sources: <https://docs.datadoghq.com/agent/guide/network/>,
+/// <https://opentelemetry.io/docs/specs/otlp/>, <https://docs.fluentd.org/input/forward>,
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Generation_CloudWatch_Agent.html>
+const OBSERVERS_PORTS: [u64; 5] = [4317, 4318, 8126, 24224, 25888];
+
+/// Whether a container only monitors the others or forwards their logs: it does not use the mesh, and should start first. Its
+/// image says so; if that is known only at deployment, its name or its ports: statsd and X-Ray have ports for UDP.
 pub fn is_observer(container: &Container) -> bool {
-    const OBSERVERS: [&str; 12] = [
+    const OBSERVERS: [&str; 13] = [
         "xray-daemon",
         "fluent-bit",
         "fluentbit",
         "fluentd",
         "firelens",
         "cloudwatch-agent",
+        "cwagent",
         "otel-collector",
         "opentelemetry-collector",
         "otelcol",
@@ -79,7 +86,14 @@ pub fn is_observer(container: &Container) -> bool {
         "newrelic",
     ];
     let by_image = container.image.known().is_some_and(|image| OBSERVERS.iter().any(|name| image.mentions(name)));
-    by_image || !container.fire_lens.is_absent()
+    let is_unknown = container.image.text().is_none();
+    let by_name = || container.name.known().is_some_and(|name| OBSERVERS.iter().any(|word| name.mentions(word)));
+    let mappings = &container.port_mappings;
+    let is_agents = |mapping: &PortMapping| {
+        mapping.protocol.text() == Some("udp") || mapping.tcp_port().is_some_and(|port| OBSERVERS_PORTS.contains(&port))
+    };
+    let by_ports = || mappings.is_complete && !mappings.items.is_empty() && mappings.items.iter().all(is_agents);
+    by_image || (is_unknown && (by_name() || by_ports())) || !container.fire_lens.is_absent()
 }
 
 /// The containers of `apps` that serve requests. If all of them are observers, these are the service.

@@ -19,8 +19,11 @@ pub use self::{
     container::{consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, releases_of, subcommand},
     credential::{CREDENTIALS, secrets_in, sounds_secret},
 };
+use std::sync::OnceLock;
+
 use crate::deployment::Deployment;
-use audit_read::definition::{Container, ProxyConfiguration, TaskDefinition};
+use audit_read::definition::{Container, Order, ProxyConfiguration, TaskDefinition};
+use mesh::consul_ecs::GatewayKind;
 pub use mesh::{
     consul_ecs::{ControllerKind, Feature, Generation, Subcommand, names, ports},
     release::{Image, Release, Software},
@@ -38,6 +41,9 @@ pub struct Subject<'d> {
     pub app_mesh: Option<AppMeshTask<'d>>,
     /// The deployment of the controller that it belongs to, if it is known.
     pub deployment: Option<&'d Deployment>,
+    /// Whether the input has a mesh gateway.
+    pub is_beside_mesh_gateway: bool,
+    order: OnceLock<Order<'d>>,
 }
 
 impl<'d> Subject<'d> {
@@ -50,13 +56,24 @@ impl<'d> Subject<'d> {
             consul,
             app_mesh: AppMeshTask::of(definition),
             deployment: None,
+            is_beside_mesh_gateway: false,
+            order: OnceLock::new(),
         }
+    }
+
+    /// The order in which the containers start.
+    pub fn order(&self) -> &Order<'d> {
+        self.order.get_or_init(|| Order::of(self.definition))
     }
 
     /// The same in a deployment.
     #[must_use]
     pub fn in_deployment(self, deployment: Option<&'d Deployment>) -> Self {
         Self { deployment, ..self }
+    }
+
+    pub fn is_mesh_gateway(&self) -> bool {
+        self.consul.as_ref().and_then(|consul| consul.gateway) == Some(GatewayKind::MeshGateway)
     }
 
     /// App Mesh's Envoy.

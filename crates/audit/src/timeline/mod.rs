@@ -6,10 +6,12 @@ mod svg;
 mod tests;
 mod text;
 
+use std::collections::BTreeMap;
+
 use self::order::{Starts, start_order, stop_order};
 pub use self::svg::STYLE;
 use crate::subject::Subject;
-use audit_read::definition::TaskDefinition;
+use audit_read::definition::{Container, TaskDefinition, Text};
 
 /// The start and the stop of a task, in steps.
 #[derive(Debug, Clone)]
@@ -22,6 +24,8 @@ pub struct Timeline {
     pub start: Vec<Vec<TimelineEvent>>,
     /// The events at T0, T1… of the stop. The second last step is the status STOPPED, the last one is KILL.
     pub stop: Vec<Vec<TimelineEvent>>,
+    /// The waits that nothing limits, as phrases: `web waits for consul-dataplane`.
+    pub unlimited: Vec<String>,
     /// Whether there are certainly no other containers.
     pub is_complete: bool,
 }
@@ -93,7 +97,7 @@ pub struct TimelineEvent {
 impl Timeline {
     pub fn of(definition: &TaskDefinition) -> Self {
         let subject = Subject::new(definition);
-        let starts = Starts::of(definition);
+        let starts = Starts::of(&subject);
         let mut lanes: Vec<Lane> = definition
             .containers
             .items
@@ -103,7 +107,8 @@ impl Timeline {
             .collect();
         let start = start_order(&lanes);
         let stop = stop_order(&mut lanes, &subject, &starts);
-        Self { name: definition.label(), lanes, start, stop, is_complete: definition.containers.is_complete }
+        let is_complete = definition.containers.is_complete;
+        Self { name: definition.label(), lanes, start, stop, unlimited: unlimited_waits(definition), is_complete }
     }
 
     /// The containers that never start, and why.
@@ -125,12 +130,32 @@ impl Timeline {
                 reword(reason);
             }
         }
+        self.unlimited.iter_mut().for_each(&mut reword);
         self.start.iter_mut().chain(&mut self.stop).flatten().for_each(|event| reword(&mut event.what));
     }
 
     fn name_of(&self, event: &TimelineEvent) -> &str {
         event.lane.and_then(|lane| self.lanes.get(lane)).map_or("the task", |lane| lane.container.as_str())
     }
+}
+
+/// The waits for a container to be healthy that has no `startTimeout`: ECS keeps the task for about three hours
+/// (<https://github.com/aws/containers-roadmap/issues/2379>).
+fn unlimited_waits(definition: &TaskDefinition) -> Vec<String> {
+    let containers = &definition.containers.items;
+    let named = containers.iter().filter_map(|it| Some((it.name.known()?.whole()?, it)));
+    let named: BTreeMap<&str, &Container> = named.collect();
+    let mut waits = Vec::new();
+    for container in containers {
+        for dependency in &container.depends_on.items {
+            let is_healthy = dependency.condition.known().and_then(Text::whole) == Some("HEALTHY");
+            let awaited = dependency.container.known().and_then(Text::whole).filter(|_| is_healthy);
+            let awaited = awaited.and_then(|name| named.get(name)).filter(|it| it.start_timeout.is_absent());
+            let Some(awaited) = awaited else { continue };
+            waits.push(format!("{} waits for {}", container.label(), awaited.label()));
+        }
+    }
+    waits
 }
 
 /// Adds an event of a lane to a step.

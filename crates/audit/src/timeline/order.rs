@@ -5,13 +5,15 @@ use petgraph::{algo::kosaraju_scc, graph::DiGraph};
 
 use super::{Lane, Part, Starting, TimelineEvent, push};
 use crate::subject::{ConsulTask, Feature, Generation, Subject, is_xray_daemon};
-use audit_read::definition::{Container, DEFAULT_STOP_TIMEOUT, Dependency, Field, Maybe, TaskDefinition, Text};
+use audit_read::definition::{Container, DEFAULT_STOP_TIMEOUT, Dependency, Field, Maybe, Text};
 
 /// When each container starts, and its dependencies.
 pub(super) struct Starts {
-    starts: Vec<Starting>,
+    starting: Vec<Starting>,
     /// The dependencies of each container.
     waits: Vec<Vec<Wait>>,
+    /// For each container, those that wait for its end.
+    after_the_end: Vec<Vec<usize>>,
 }
 
 /// A dependency of a container.
@@ -24,13 +26,23 @@ struct Wait {
 }
 
 impl Starts {
-    pub(super) fn of(definition: &TaskDefinition) -> Self {
-        let containers = &definition.containers.items;
-        let waits: Vec<Vec<Wait>> = containers
-            .iter()
-            .map(|container| container.depends_on.items.iter().map(|dependency| wait(definition, dependency)).collect())
-            .collect();
-        let mut starts = Self { starts: vec![Starting::At(0); containers.len()], waits };
+    pub(super) fn of(subject: &Subject<'_>) -> Self {
+        let all = &subject.definition.containers;
+        let containers = &all.items;
+        let may_be_hidden = !all.is_complete || containers.iter().any(|other| other.name.text().is_none());
+        let waits = subject.order().waits();
+        let waits = waits.map(|waits| waits.map(|(dependency, on)| wait(dependency, on, may_be_hidden)).collect());
+        let waits: Vec<Vec<Wait>> = waits.collect();
+        let mut after_the_end = vec![Vec::new(); containers.len()];
+        for (index, wait) in
+            waits.iter().enumerate().flat_map(|(index, waits)| waits.iter().map(move |wait| (index, wait)))
+        {
+            let awaited = wait.on.filter(|_| wait.is_for_the_end()).and_then(|on| after_the_end.get_mut(on));
+            if let Some(waiting) = awaited {
+                waiting.push(index);
+            }
+        }
+        let mut starts = Self { starting: vec![Starting::At(0); containers.len()], waits, after_the_end };
         let mut graph = DiGraph::<usize, ()>::new();
         let nodes: Vec<_> = (0..containers.len()).map(|index| graph.add_node(index)).collect();
         for (from, waits) in nodes.iter().zip(&starts.waits) {
@@ -49,7 +61,7 @@ impl Starts {
                 } else {
                     starts.after(*member, containers)
                 };
-                if let Some(slot) = starts.starts.get_mut(*member) {
+                if let Some(slot) = starts.starting.get_mut(*member) {
                     *slot = starting;
                 }
             }
@@ -63,7 +75,7 @@ impl Starts {
         let mut step = 0;
         let mut is_certain = complete;
         for wait in self.waits.get(index).into_iter().flatten() {
-            match wait.on.and_then(|on| self.starts.get(on)) {
+            match wait.on.and_then(|on| self.starting.get(on)) {
                 None if wait.is_known => return Starting::Never(format!("{} is not in the definition", wait.name)),
                 None => is_certain = false,
                 Some(_) if wait.is_for_the_end() && wait.is_essential(containers) => {
@@ -83,12 +95,9 @@ impl Starts {
 
     /// The step before which it has ended, if it is one that ends: another container waits for that, or it is mesh-init.
     fn end_of(&self, index: usize, is_mesh_init: bool) -> Option<usize> {
-        let waiting = self.waits.iter().zip(&self.starts);
-        let after_its_end: Vec<&Starting> = waiting
-            .filter(|(waits, _)| waits.iter().any(|wait| wait.on == Some(index) && wait.is_for_the_end()))
-            .map(|(_, starting)| starting)
-            .collect();
-        let own = self.starts.get(index)?.step()?;
+        let waiting = self.after_the_end.get(index).into_iter().flatten();
+        let after_its_end: Vec<&Starting> = waiting.filter_map(|waiting| self.starting.get(*waiting)).collect();
+        let own = self.starting.get(index)?.step()?;
         if after_its_end.is_empty() && !is_mesh_init {
             return None;
         }
@@ -103,7 +112,7 @@ impl Starts {
         Lane {
             container: container.label(),
             part: part(container, subject),
-            starts: self.starts.get(index).cloned().unwrap_or(Starting::At(0)),
+            starts: self.starting.get(index).cloned().unwrap_or(Starting::At(0)),
             waits_for: waits.map(|wait| format!("{} {}", wait.name, wait.condition)).collect(),
             ends,
             ends_the_task: ends.is_some() && container.is_essential() == Some(true),
@@ -126,16 +135,12 @@ impl Wait {
     }
 }
 
-fn wait(definition: &TaskDefinition, dependency: &Dependency) -> Wait {
-    let containers = &definition.containers;
-    let name = dependency.container.text();
-    let on = name.and_then(|name| containers.items.iter().position(|container| container.is_called(name)));
-    let may_be_hidden = !containers.is_complete || containers.items.iter().any(|other| other.name.text().is_none());
+fn wait(dependency: &Dependency, on: Option<usize>, may_be_hidden: bool) -> Wait {
     Wait {
         on,
         name: shown(&dependency.container),
         condition: shown(&dependency.condition),
-        is_known: name.is_some() && !may_be_hidden,
+        is_known: dependency.container.text().is_some() && !may_be_hidden,
     }
 }
 
@@ -147,10 +152,17 @@ fn shown(field: &Field<Text>) -> String {
     }
 }
 
+/// The most containers of a cycle that are named: ECS takes ten.
+const SHOWN: usize = 10;
+
 fn cycle(containers: &[Container], members: &[usize], member: usize) -> Starting {
     let label = |index: &usize| containers.get(*index).map_or_else(String::new, Container::label);
-    let others: Vec<String> = members.iter().filter(|other| **other != member).map(label).collect();
-    Starting::Never(match others.as_slice() {
+    let others = members.iter().filter(|other| **other != member);
+    let mut shown: Vec<String> = others.clone().take(SHOWN).map(label).collect();
+    if members.len() > SHOWN + 1 {
+        shown.push("…".to_owned());
+    }
+    Starting::Never(match shown.as_slice() {
         [] => "it waits for itself".to_owned(),
         others => format!("it and {} wait for each other", others.join(", ")),
     })

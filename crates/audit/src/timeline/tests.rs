@@ -41,6 +41,26 @@ fn a_container_starts_after_its_last_dependency() {
 }
 
 #[test]
+fn wait_that_nothing_limits_is_named() {
+    let limited = |limit: Value| {
+        let proxy = json!({ "name": "proxy", "image": "x", "startTimeout": limit });
+        let app =
+            json!({ "name": "app", "image": "x", "dependsOn": [{ "containerName": "proxy", "condition": "HEALTHY" }] });
+        timeline(&json!({ "family": "f", "containerDefinitions": [app, proxy] }))
+    };
+    assert_eq!(limited(Value::Null).unlimited, ["app waits for proxy"]);
+    assert!(limited(Value::Null).text().contains("app waits for proxy: without startTimeout"));
+    assert!(limited(Value::Null).mermaid().contains("unlimited["));
+    assert_eq!(limited(json!(60)).unlimited, [""; 0]);
+    // A container that has to end, or that only has to start, keeps no other waiting for its health
+    let started = timeline(&json!({ "family": "f", "containerDefinitions": [
+        { "name": "app", "image": "x", "dependsOn": [{ "containerName": "proxy", "condition": "START" }] },
+        { "name": "proxy", "image": "x" },
+    ] }));
+    assert_eq!(started.unlimited, [""; 0]);
+}
+
+#[test]
 fn cyclic_dependencies_never_start() {
     let timeline = waiting(&[("a", &["b"]), ("b", &["a"]), ("c", &["b"]), ("d", &["d"]), ("e", &[])]);
     assert_eq!(

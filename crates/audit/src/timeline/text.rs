@@ -4,6 +4,10 @@ use std::fmt::Write;
 
 use super::{Timeline, TimelineEvent};
 
+/// What an unlimited wait leads to.
+const UNLIMITED: &str =
+    "without startTimeout, a container that never gets HEALTHY keeps the task PENDING for about three hours";
+
 impl Timeline {
     /// The timeline as lines of text.
     pub fn text(&self) -> String {
@@ -14,6 +18,10 @@ impl Timeline {
             // Writing to a string cannot fail.
             let _ = writeln!(out, "{heading}       {}: {reason}", lane.container);
             heading = "";
+        }
+        if !self.unlimited.is_empty() {
+            let waits = self.unlimited.join(", ");
+            let _ = writeln!(out, "\n  without a limit\n       {waits}: {UNLIMITED}");
         }
         self.write_steps(&mut out, "stop", &self.stop);
         if !self.is_complete {
@@ -45,6 +53,9 @@ impl Timeline {
         if !stuck.is_empty() {
             // Writing to a string cannot fail.
             let _ = writeln!(out, "  never[\"{}\"]", stuck.join("<br/>"));
+        }
+        if !self.unlimited.is_empty() {
+            let _ = writeln!(out, "  unlimited[\"{}: {}\"]", escape(&self.unlimited.join(", ")), escape(UNLIMITED));
         }
         self.write_chart(&mut out, "stop", &self.stop);
         out

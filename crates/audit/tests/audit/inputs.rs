@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::folder::Folder;
-use audit::{audit, example::Base, finding::Finding};
+use audit::{audit, example::Base, finding::Finding, severity::Severity};
 use audit_read::{
     Material,
     definition::TaskDefinition,
@@ -240,7 +240,7 @@ fn bad_input_is_one_line_and_others_are_read() {
         assert_eq!(lines.len(), 1, "{text}: {lines:?}");
         assert!(lines[0].starts_with(&format!("{}{expected}", folder.path(name))), "{text}: {}", lines[0]);
         assert!(!lines[0].contains('\n'));
-        assert_eq!(found.material.definitions.len(), 1, "{text}");
+        assert!(labels(&found.material).contains(&"nightly-report".to_owned()), "{text}");
     }
 }
 
@@ -279,7 +279,7 @@ fn one_bad_definition_does_not_hide_the_others() {
     let text = WEB_YAML.replace("  TaskRole:\n", "  Bad:\n    Type: AWS::ECS::TaskDefinition\n    Properties: {Family: [a]}\n  Worse:\n    Type: AWS::ECS::TaskDefinition\n    Properties: {Tags: a}\n  TaskRole:\n");
     let folder = Folder::with(&[("a.yaml", text.as_bytes())]);
     let found = gathered(&[folder.path("a.yaml")]);
-    assert_eq!(labels(&found.material), ["web-staging"]);
+    assert_eq!(labels(&found.material), ["Bad", "Worse", "web-staging"]);
     assert_eq!(found.problems.len(), 2, "{:?}", lines(&found.problems));
 }
 
@@ -364,13 +364,140 @@ fn a_task_role_of_the_input_has_the_tags_and_the_path_of_the_login() {
             let gathered = gathered(&[folder.path("")]);
             assert_eq!(lines(&gathered.problems), Vec::<String>::new());
             let found = audit(&gathered.material);
-            let found = found.iter().filter(|finding| finding.rule.id == "consul-task-role-tags");
+            let rules = ["consul-task-role-tags", "consul-gateway-kind-tag"];
+            let found = found.iter().filter(|finding| rules.contains(&finding.rule.id));
             let (files, found): (Vec<_>, Vec<_>) =
                 found.map(|finding| (finding.file.name.clone(), finding.message.clone())).unzip();
             assert_eq!(found, expected);
             assert!(files.iter().all(|file| !file.ends_with("task.tf")), "{files:?}");
         }
     }
+}
+
+#[test]
+fn the_tag_of_a_gateway_s_kind_belongs_to_releases() {
+    const SERVICE: &str = "consul.hashicorp.com.service-name";
+    let mesh = r#""gateway":{"kind":"mesh-gateway","name":"mgw"}"#;
+    for (version, is_found) in [("0.7.1", false), ("0.7.2", true), ("0.10.1", true), ("latest", true)] {
+        for files in with_role(Some("/consul-ecs/"), &[(SERVICE, "mgw")], mesh) {
+            let files = files.into_iter().map(|(name, text)| (name, text.replace("0.10.1", version)));
+            let files: Vec<(&str, String)> = files.collect();
+            let bytes: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+            let folder = Folder::with(&bytes);
+            let found = audit(&gathered(&[folder.path("")]).material);
+            let rules: Vec<&str> = found.iter().map(|finding| finding.rule.id).collect();
+            assert_eq!(rules.contains(&"consul-gateway-kind-tag"), is_found, "{version}: {rules:?}");
+            assert!(!rules.contains(&"consul-task-role-tags"), "{version}: the login succeeds");
+        }
+    }
+}
+
+#[test]
+fn a_value_of_a_wrong_type_costs_no_other_finding() {
+    let base = Base::Dataplane.json().replace(r#""awsvpc""#, r#""bridge""#);
+    let base: serde_json::Value = serde_json::from_str(&base).unwrap();
+    for (key, wrong, reason) in [
+        ("stopTimeout", r#""30""#, "stopTimeout: a string where a whole number is expected"),
+        ("stopTimeout", "-1", "stopTimeout: a negative number where a whole number is expected"),
+        ("essential", r#""yes""#, "essential: a string where true or false is expected"),
+        ("ulimits", r#"[{ "softLimit": 1.5 }]"#, "softLimit: a number where a whole number is expected"),
+        ("links", r#""db""#, "links: a string where a list is expected"),
+        ("command", "[1]", "command[0]: a number where a string is expected"),
+        ("secrets", r#"["x"]"#, "secrets[0]: a string where a map is expected"),
+    ] {
+        let mut text = base.clone();
+        text["containerDefinitions"][0][key] = serde_json::from_str(wrong).unwrap();
+        let text = text.to_string();
+        let mut material = Material::default();
+        let problem = read_source(Arc::new(SourceFile::new("task.json", text)), true, &mut material).unwrap_err();
+        assert!(problem.to_string().contains(reason), "{problem}");
+        let found = audit(&material);
+        assert!(found.iter().any(|finding| finding.rule.id == "consul-network-mode"), "{wrong}: {found:?}");
+    }
+}
+
+#[test]
+fn terraform_matches_the_keys_of_containers_in_any_case() {
+    let source = |containers: &str| {
+        format!(
+            "resource \"aws_ecs_task_definition\" \"web\" {{\n  family = \"web\"\n  container_definitions = {containers}\n}}\n"
+        )
+    };
+    let ids = |name: &str, text: &str| -> Vec<&str> {
+        audit(&read(name, text).unwrap()).iter().map(|finding| finding.rule.id).collect()
+    };
+    let named = "[{ Name = \"web\", IMAGE = \"nginx:1\", PortMappings = [{ ContainerPort = 80, HOSTPORT = 80 }] }]";
+    assert_eq!(ids("main.tf", &source(&format!("jsonencode({named})"))), [""; 0]);
+    assert_eq!(ids("main.tf", &source("jsonencode([{ Nam = \"web\" }])")), ["ecs-container-name"]);
+    // Of several, the last counts.
+    assert_eq!(ids("main.tf", &source("jsonencode([{ name = \"a b\", Name = \"web\" }])")), [""; 0]);
+    let json = r#"[{\"Name\": \"web\", \"Image\": \"nginx:1\"}]"#;
+    assert_eq!(ids("main.tf", &source(&format!("\"{json}\""))), [""; 0]);
+    let values = format!(r#"{{ "family": "web", "container_definitions": "{json}" }}"#);
+    let resource = format!(
+        r#"{{ "address": "aws_ecs_task_definition.web", "mode": "managed", "type": "aws_ecs_task_definition", "values": {values} }}"#
+    );
+    let plan = format!(
+        r#"{{ "format_version": "1.2", "planned_values": {{ "root_module": {{ "resources": [{resource}] }} }} }}"#
+    );
+    assert_eq!(ids("plan.json", &plan), [""; 0]);
+    // The AWS CLI and ECS know one spelling.
+    let of_cli = r#"{ "family": "web", "containerDefinitions": [{ "Name": "web", "Image": "nginx:1" }] }"#;
+    assert_eq!(ids("task.json", of_cli), ["ecs-container-name"]);
+}
+
+#[test]
+fn a_placeholder_of_another_program_is_unknown_but_not_a_forgotten_sub() {
+    let json = |name: &str| {
+        format!(r#"{{ "family": "web", "containerDefinitions": [{{ "name": "{name}", "image": "a" }}] }}"#)
+    };
+    let template = |name: &str| {
+        format!(
+            "Resources:\n  Task:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      ContainerDefinitions: [{{Name: '{name}', Image: a}}]\n"
+        )
+    };
+    let found = |name: &str, text: &str| -> Vec<String> {
+        let found = audit(&read(name, text).unwrap());
+        let shown =
+            |finding: &Finding| format!("{} {}", finding.rule.id, finding.container.as_deref().unwrap_or_default());
+        found.iter().map(shown).collect()
+    };
+    for placeholder in ["${NAME}", "<NAME>", "{{ must_env `NAME` }}", "web-${STAGE}"] {
+        assert_eq!(found("task.json", &json(placeholder)), [""; 0], "{placeholder}");
+        let is_sub = placeholder.contains("${");
+        assert_eq!(found("task.yaml", &template(placeholder)).is_empty(), !is_sub, "{placeholder}");
+    }
+    assert_eq!(found("task.json", &json("a b")), ["ecs-container-name a b"]);
+    assert_eq!(found("task.yaml", &template("${Name}")), ["ecs-container-name ${Name}"]);
+}
+
+#[test]
+fn a_placeholder_in_the_configuration_is_unknown() {
+    let at = r#"\"port\":9090"#;
+    let base = Base::Dataplane.json();
+    assert!(base.contains(at));
+    for port in ["${PORT}", "{{ port }}"] {
+        let text = base.replace(at, &format!(r#"\"port\":{port}"#));
+        assert_eq!(audit(&read("task.json", &text).unwrap()).len(), 0, "{port}");
+    }
+}
+
+#[test]
+fn a_defect_of_mesh_gateways_is_an_info_without_one() {
+    let controller = Base::Controller.json();
+    let image = "hashicorp/consul-ecs:";
+    let at = controller.find(image).expect("an image of consul-ecs") + image.len();
+    let version = controller[at..].split('"').next().unwrap();
+    let controller = controller.replace(&format!("{image}{version}"), &format!("{image}0.7.1"));
+    let severity = |others: &str| {
+        let material = read("tasks.json", &format!("[{controller}{others}]")).unwrap();
+        let found = audit(&material);
+        let defect = found.iter().find(|finding| finding.rule.id == "consul-release-defect").expect("the defect");
+        defect.severity
+    };
+    assert_eq!(severity(""), Severity::Info);
+    assert_eq!(severity(&format!(",{}", Base::ApiGateway.json())), Severity::Info);
+    assert_eq!(severity(&format!(",{}", Base::MeshGateway.json())), Severity::Warning);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn report(files: &[(&str, String)], config: &str) -> Report {
     let definitions = files.iter().map(|(name, text)| {
         let file = Arc::new(SourceFile::new(*name, text.as_str()));
         let node = parse_json(&file.text, &Route::default()).unwrap();
-        ecs_definition(file, &node).unwrap()
+        ecs_definition(file, &node).0.unwrap()
     });
     let material = Material { definitions: definitions.collect(), ..Material::default() };
     let config = Config::read(SourceFile::new("ecs-mesh.toml", config), Path::new("/run")).unwrap();
@@ -179,7 +179,7 @@ fn fingerprints(text: &str, reword: impl Fn(&mut Finding)) -> Vec<String> {
 /// The fingerprints of the findings of a file that count, after `change`.
 fn fingerprints_of(text: &str, change: impl FnOnce(&mut Sorted)) -> Vec<String> {
     let file = Arc::new(SourceFile::new("web.json", text));
-    let definition = ecs_definition(file.clone(), &parse_json(&file.text, &Route::default()).unwrap()).unwrap();
+    let definition = ecs_definition(file.clone(), &parse_json(&file.text, &Route::default()).unwrap()).0.unwrap();
     let material = Material { definitions: vec![definition], ..Material::default() };
     let mut sorted = ignore::sort(audit(&material), &material, &Config::default(), Path::new("/run"));
     change(&mut sorted);
@@ -378,6 +378,6 @@ fn resources_alone_have_one_finding_per_mesh() {
 
     let orders = Arc::new(SourceFile::new("orders.json", include_str!("../../src/bases/app-mesh.json")));
     let node = parse_json(&orders.text, &Route::default()).unwrap();
-    material.definitions.push(ecs_definition(orders, &node).unwrap());
+    material.definitions.push(ecs_definition(orders, &node).0.unwrap());
     assert_eq!(ids(&material), ["appmesh-end-of-service"]);
 }

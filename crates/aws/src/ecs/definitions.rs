@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     sync::{Arc, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -10,8 +11,8 @@ use aws_sdk_ecs::{
     error::SdkError,
     operation::describe_task_definition::DescribeTaskDefinitionOutput,
     types::{
-        ContainerDefinition as EcsContainer, LogDriver, ProxyConfiguration, ProxyConfigurationType, Secret,
-        TaskDefinition as EcsTaskDefinition, TaskDefinitionField,
+        ContainerCondition, ContainerDefinition as EcsContainer, LogDriver, ProxyConfiguration, ProxyConfigurationType,
+        Secret, TaskDefinition as EcsTaskDefinition, TaskDefinitionField,
     },
 };
 use jiff::Timestamp;
@@ -151,8 +152,15 @@ fn read_registrar(container: &EcsContainer, registrar: Registrar) -> RegistrarCo
 }
 
 fn read_container(container: &EcsContainer) -> Option<ContainerDefinition> {
-    let (name, image) = (container.name()?.to_owned(), container.image().map(str::to_owned));
-    Some(ContainerDefinition { name, image, log: read_log(container) })
+    let awaited = container.depends_on().iter().filter(|it| *it.condition() == ContainerCondition::Healthy);
+    let seconds = container.start_timeout().and_then(|seconds| u64::try_from(seconds).ok());
+    Some(ContainerDefinition {
+        name: container.name()?.to_owned(),
+        image: container.image().map(str::to_owned),
+        log: read_log(container),
+        waits_for: awaited.map(|dependency| dependency.container_name().to_owned()).collect(),
+        start_timeout: seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs),
+    })
 }
 
 fn read_log(container: &EcsContainer) -> Option<ContainerLog> {

@@ -7,10 +7,11 @@ use aws_sdk_ecs::{
     error::SdkError,
     types::{
         ContainerDefinition, HealthCheck, KeyValuePair, LinuxParameters, NetworkMode, ProxyConfiguration,
-        ProxyConfigurationType, Service, SortOrder, Tag, TaskDefinition, TaskDefinitionFamilyStatus,
-        TaskDefinitionField, TaskDefinitionStatus, TransportProtocol,
+        ProxyConfigurationType, ResourceManagementType, Scope, Service, SortOrder, Tag, TaskDefinition,
+        TaskDefinitionFamilyStatus, TaskDefinitionField, TaskDefinitionStatus, TransportProtocol, Volume,
     },
 };
+use mesh::arn::TaskDefinitionArn;
 use serde_json::{Map, Value, json};
 
 use super::{AwsEcs, DESCRIBE_LIMIT, DESCRIBE_SERVICES_LIMIT, EcsError};
@@ -26,6 +27,8 @@ pub struct RunningService {
     pub propagate_tags: Option<String>,
     /// `EC2`, `FARGATE` or `EXTERNAL`; `None` with a capacity provider strategy.
     pub launch_type: Option<String>,
+    /// Whether Express Mode manages it.
+    pub is_express: bool,
 }
 
 /// The inventory of an account.
@@ -97,7 +100,10 @@ impl Inventory for AwsEcs {
             let call = self.client.describe_tasks().cluster(cluster).set_tasks(Some(chunk.to_vec()));
             let answer = call.send().await.map_err(|e| EcsError::failed(subject(), &e))?;
             // A task that stopped between the two calls is not in the answer.
-            definitions.extend(answer.tasks().iter().filter_map(|task| task.task_definition_arn().map(str::to_owned)));
+            let used = answer.tasks().iter().filter_map(|task| task.task_definition_arn());
+            // Tasks of daemons have definitions of another kind, which DescribeTaskDefinition refuses.
+            let of_tasks = used.filter(|arn| !matches!(TaskDefinitionArn::of_task(arn), Ok(None)));
+            definitions.extend(of_tasks.map(str::to_owned));
         }
         Ok(definitions)
     }
@@ -142,6 +148,7 @@ fn running_service(service: &Service) -> RunningService {
         task_definitions: deployed.chain(service.task_definition()).map(str::to_owned).collect(),
         propagate_tags: service.propagate_tags().map(|tags| tags.as_str().to_owned()),
         launch_type: service.launch_type().map(|kind| kind.as_str().to_owned()),
+        is_express: service.resource_management_type() == Some(&ResourceManagementType::Ecs),
     }
 }
 
@@ -163,10 +170,20 @@ fn task_definition(definition: &TaskDefinition) -> Value {
         "memory": definition.memory(),
         "taskRoleArn": definition.task_role_arn(),
         "executionRoleArn": definition.execution_role_arn(),
-        "volumes": all(definition.volumes(), |volume| json!({ "name": volume.name() })),
+        "volumes": all(definition.volumes(), volume),
         "proxyConfiguration": definition.proxy_configuration().map(proxy),
         "containerDefinitions": all(definition.container_definitions(), container),
     }))
+}
+
+fn volume(volume: &Volume) -> Value {
+    let docker = volume.docker_volume_configuration();
+    json!({
+        "name": volume.name(),
+        "host": volume.host().map(|host| json!({ "sourcePath": host.source_path() })),
+        "efsVolumeConfiguration": volume.efs_volume_configuration().map(|efs| json!({ "fileSystemId": efs.file_system_id() })),
+        "dockerVolumeConfiguration": docker.map(|docker| json!({ "scope": docker.scope().map(Scope::as_str) })),
+    })
 }
 
 fn container(container: &ContainerDefinition) -> Value {
@@ -179,7 +196,12 @@ fn container(container: &ContainerDefinition) -> Value {
     });
     let ports = all(container.port_mappings(), |mapping| {
         let protocol = mapping.protocol().map(TransportProtocol::as_str);
-        json!({ "containerPort": mapping.container_port(), "hostPort": mapping.host_port(), "protocol": protocol })
+        json!({
+            "containerPort": mapping.container_port(),
+            "containerPortRange": mapping.container_port_range(),
+            "hostPort": mapping.host_port(),
+            "protocol": protocol,
+        })
     });
     let dependencies = all(
         container.depends_on(),

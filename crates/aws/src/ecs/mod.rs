@@ -34,7 +34,9 @@ pub use self::{
     },
     hosts::{ContainerInstances, HOST_DETAIL_TYPE, parse_lost_host},
     inventory::{Inventory, RunningService},
-    services::{ClusterStatus, Clusters, EcsService, EcsServices, ServiceDeployment, ServiceMessage, ServiceState},
+    services::{
+        ClusterStatus, Clusters, EcsService, EcsServices, Rollout, ServiceDeployment, ServiceMessage, ServiceState,
+    },
     tasks::{TaskList, Tasks},
 };
 use crate::sdk::describe;

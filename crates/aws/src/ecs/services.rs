@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use aws_sdk_ecs::types::{Deployment, DeploymentRolloutState, Service, ServiceEvent, ServiceField};
+use aws_sdk_ecs::types::{
+    Deployment, DeploymentConfiguration, DeploymentRolloutState, DeploymentStrategy, ResourceManagementType, Service,
+    ServiceEvent, ServiceField,
+};
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskDefinitionArn},
@@ -51,7 +54,7 @@ pub trait EcsServices: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceState {
     pub name: String,
-    /// The revision of its tasks; `None` with an external deployment controller.
+    /// The revision of its tasks; `None` with an external deployment controller, and for another kind of definition.
     pub definition: Option<TaskDefinitionArn>,
     /// How many tasks it wants.
     pub desired: usize,
@@ -65,6 +68,20 @@ pub struct ServiceState {
     pub events: Vec<ServiceMessage>,
     /// Its deployments, newest first.
     pub deployments: Vec<ServiceDeployment>,
+    /// How a deployment replaces a revision; `None` for a rolling one, which needs no word.
+    pub rollout: Option<Rollout>,
+    /// Whether Express Mode manages it. It may also have generated the task definition.
+    pub is_express: bool,
+}
+
+/// A deployment that keeps two revisions beside each other on purpose:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_DeploymentConfiguration.html>
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rollout {
+    /// `blue/green`, `canary`, `linear`, or what ECS calls it.
+    pub strategy: String,
+    /// How long both revisions run after the load balancer has shifted all requests.
+    pub bake_minutes: Option<usize>,
 }
 
 /// An event of an ECS service.
@@ -176,13 +193,15 @@ fn read_service(service: &Service) -> Result<ServiceState, InvalidField> {
     let changes = service.deployments().iter().filter_map(|deployment| deployment.updated_at().and_then(timestamp));
     Ok(ServiceState {
         name: service.service_name().unwrap_or_default().to_owned(),
-        definition: service.task_definition().map(str::parse).transpose()?,
+        definition: service.task_definition().map(TaskDefinitionArn::of_task).transpose()?.flatten(),
         desired: usize::try_from(service.desired_count()).unwrap_or_default(),
         deployed_at: changes.max(),
         trouble: service.events().first().and_then(ServiceEvent::message).and_then(trouble),
         runs_on: places_of(service),
         events: service.events().iter().filter_map(read_event).collect(),
         deployments: service.deployments().iter().filter_map(read_deployment).collect(),
+        rollout: service.deployment_configuration().and_then(read_rollout),
+        is_express: service.resource_management_type() == Some(&ResourceManagementType::Ecs),
     })
 }
 
@@ -210,6 +229,16 @@ fn read_deployment(deployment: &Deployment) -> Option<ServiceDeployment> {
         created_at: deployment.created_at().and_then(timestamp),
         failure: deployment.rollout_state_reason().filter(|_| has_failed).map(str::to_owned),
     })
+}
+
+fn read_rollout(configuration: &DeploymentConfiguration) -> Option<Rollout> {
+    let strategy = match configuration.strategy()? {
+        DeploymentStrategy::Rolling => return None,
+        DeploymentStrategy::BlueGreen => "blue/green".to_owned(),
+        other => other.as_str().to_lowercase(),
+    };
+    let minutes = configuration.bake_time_in_minutes().and_then(|minutes| usize::try_from(minutes).ok());
+    Some(Rollout { strategy, bake_minutes: minutes.filter(|minutes| *minutes > 0) })
 }
 
 /// The text of an event about a task that could not be started: `(service web) was unable to place a task because …`

@@ -43,12 +43,12 @@ impl Project {
     fn of_finding(&self, finding: &Finding, reported: &Reported) -> Diagnostic {
         let uri = self.uri(Path::new(&finding.file.name));
         let notes = finding.notes.iter().zip(&reported.notes).filter_map(|(note, reported)| {
-            let range = text::range(&finding.file.text, note.span.start, note.span.end);
+            let range = text::range(&finding.file, note.span.start, note.span.end);
             let location = Location { uri: uri.clone()?, range };
             Some(DiagnosticRelatedInformation { location, message: reported.text.clone() })
         });
         let call = finding.call.as_ref().and_then(|call| {
-            let range = text::range(&call.file.text, call.span.start, call.span.end);
+            let range = text::range(&call.file, call.span.start, call.span.end);
             let location = Location { uri: self.uri(Path::new(&call.file.name))?, range };
             let calls = match reported.calls.as_slice() {
                 [only] => only.module.clone(),
@@ -105,5 +105,5 @@ const SEVERITIES: [DiagnosticSeverity; 3] =
 
 /// Where a finding is in its file.
 pub(super) fn place(finding: &Finding) -> Range {
-    text::range(&finding.file.text, finding.span.start, finding.span.end)
+    text::range(&finding.file, finding.span.start, finding.span.end)
 }

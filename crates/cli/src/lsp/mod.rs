@@ -13,6 +13,7 @@
 
 mod actions;
 mod answers;
+mod messages;
 mod project;
 mod server;
 mod text;
@@ -23,11 +24,9 @@ use std::{
     thread,
 };
 
-use clap::Args;
-use lsp_server::Message;
-
 use self::server::Server;
 use crate::streams::{Exit, Failure, Streams};
+use clap::Args;
 
 /// Serve editors: findings while you type, their explanations and fixes
 ///
@@ -49,7 +48,7 @@ pub(super) fn run(_arguments: &Arguments, streams: &mut Streams<'_>) -> Result<E
     thread::spawn(move || {
         let mut input = BufReader::new(io::stdin());
         loop {
-            let read = Message::read(&mut input);
+            let read = messages::read(&mut input);
             let is_last = !matches!(read, Ok(Some(_)));
             if sender.send(read).is_err() || is_last {
                 return;

@@ -1,7 +1,7 @@
 //! The messages: what the editor says, what it asks, and in which order it gets answers.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     io::Write,
     path::PathBuf,
 };
@@ -246,13 +246,13 @@ impl<'s> Server<'s> {
         for path in files {
             let Some(uri) = self.project.uri(&path) else { continue };
             let mut diagnostics: Vec<Diagnostic> = Vec::new();
+            let mut numbers: HashMap<String, usize> = HashMap::new();
             // A module that others call is judged with each of them.
             for diagnostic in self.shown.values().filter_map(|shown| shown.get(&path)).flatten() {
-                let is_same = |known: &&mut Diagnostic| {
-                    let Diagnostic { range, severity, code, message, .. } = diagnostic;
-                    (range, severity, code, message) == (&known.range, &known.severity, &known.code, &known.message)
-                };
-                let Some(known) = diagnostics.iter_mut().find(is_same) else {
+                let Diagnostic { range, severity, code, message, .. } = diagnostic;
+                let number =
+                    *numbers.entry(json!([range, severity, code, message]).to_string()).or_insert(diagnostics.len());
+                let Some(known) = diagnostics.get_mut(number) else {
                     diagnostics.push(diagnostic.clone());
                     continue;
                 };

@@ -1,20 +1,21 @@
 //! Positions as editors count them, and the edits between two texts.
 
+use document::SourceFile;
 use gen_lsp_types::{Position, Range, TextEdit};
 use similar::{DiffTag, TextDiff};
 
 /// The position of a byte: lines from 0, and in the line the units of UTF-16, which every editor understands.
-pub(super) fn position(text: &str, byte: usize) -> Position {
-    let before = text.get(..text.floor_char_boundary(byte)).unwrap_or(text);
+pub(super) fn position(file: &SourceFile, byte: usize) -> Position {
+    let byte = file.text.floor_char_boundary(byte);
+    let before = file.text.get(..byte).unwrap_or(&file.text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let line = before.matches('\n').count();
     let character = before.get(line_start..).unwrap_or_default().encode_utf16().count();
-    Position { line: number(line), character: number(character) }
+    Position { line: number(file.line(byte) - 1), character: number(character) }
 }
 
 /// The range between two bytes.
-pub(super) fn range(text: &str, start: usize, end: usize) -> Range {
-    Range { start: position(text, start), end: position(text, end) }
+pub(super) fn range(file: &SourceFile, start: usize, end: usize) -> Range {
+    Range { start: position(file, start), end: position(file, end) }
 }
 
 /// The position of a character of the auditor's messages, which count lines and characters from 1.
@@ -40,7 +41,7 @@ pub(super) fn edits(before: &str, after: &str) -> Vec<TextEdit> {
     let new: Vec<&str> = after.split_inclusive('\n').collect();
     let start_of = |line: usize| match lines.get(line) {
         Some(_) => Position { line: number(line), character: 0 },
-        None => position(before, before.len()),
+        None => position(&SourceFile::new("", before), before.len()),
     };
     let diff = TextDiff::from_slices(&lines, &new);
     let changed = diff.ops().iter().filter(|operation| operation.tag() != DiffTag::Equal);
@@ -68,14 +69,15 @@ mod tests {
     #[test]
     fn a_position_counts_units_of_utf_16() {
         let text = "a\nü🚀b\r\nc";
+        let file = SourceFile::new("a.json", text);
         for (part, expected) in [("a", at(0, 0)), ("ü", at(1, 0)), ("🚀", at(1, 1)), ("b", at(1, 3)), ("c", at(2, 0))]
         {
-            assert_eq!(position(text, text.find(part).unwrap()), expected, "{part}");
+            assert_eq!(position(&file, text.find(part).unwrap()), expected, "{part}");
         }
-        assert_eq!(position(text, text.len()), at(2, 1));
+        assert_eq!(position(&file, text.len()), at(2, 1));
         // Within a character, and behind the end.
-        assert_eq!(position(text, 5), at(1, 1));
-        assert_eq!(position(text, 99), at(2, 1));
+        assert_eq!(position(&file, 5), at(1, 1));
+        assert_eq!(position(&file, 99), at(2, 1));
     }
 
     #[test]

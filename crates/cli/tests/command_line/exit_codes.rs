@@ -68,6 +68,49 @@ fn a_check_of_nothing_has_its_own_exit_code() {
     assert_eq!(workspace.run(&["check", "notes.yaml"]).status.code(), Some(2), "a file that is named must be one");
 }
 
+/// A folder with a correct definition and a file that cannot be read.
+#[test]
+fn a_file_that_cannot_be_read_is_no_success_in_any_notation() {
+    const TASK: &str = "resource \"aws_ecs_task_definition\" \"web\" {}\n";
+    let latin = |text: &str| [text.as_bytes(), b"# \xe9\n"].concat();
+    let utf_16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let json = r#"{"family": "web", "containerDefinitions": []}"#;
+    let reads = "resource \"aws_ecs_task_definition\" \"web\" {\n  family = \"web\"\n  container_definitions = file(\"${path.module}/web.tpl\")\n}\n";
+    let no_list = [b"[".as_slice(), b"\xff]"].concat();
+    for (name, files) in [
+        ("terraform", vec![("main.tf", latin(TASK))]),
+        ("opentofu", vec![("main.tofu", latin(TASK))]),
+        ("utf-16", vec![("main.tf", utf_16(TASK))]),
+        (
+            "module",
+            vec![("main.tf", b"module \"web\" {\n  source = \"./web\"\n}\n".to_vec()), ("web/main.tf", latin(TASK))],
+        ),
+        ("function", vec![("main.tf", reads.into()), ("web.tpl", no_list)]),
+        ("json", vec![("task.json", utf_16(json))]),
+        ("yaml", vec![("task.yaml", latin("containerDefinitions: []\n"))]),
+        (
+            "template",
+            vec![("task.template", latin("AWSTemplateFormatVersion: '2010-09-09' # AWS::ECS::TaskDefinition\n"))],
+        ),
+    ] {
+        let workspace = Workspace::new(&format!("unreadable-{name}"), &[("web.json", CLEAN)]);
+        for (file, bytes) in files {
+            let path = workspace.0.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        for command in ["check", "fix", "inventory"] {
+            let output = workspace.run(&[command, "."]);
+            assert_eq!(output.status.code(), Some(2), "{name} {command}: {}", errors(&output));
+        }
+    }
+    // Other directories and programs are none of its business.
+    let workspace = Workspace::new("unreadable-other", &[("web.json", CLEAN)]);
+    std::fs::create_dir_all(workspace.0.join("other/main.tf")).unwrap();
+    std::fs::write(workspace.0.join("other/net.tf"), latin("resource \"aws_vpc\" \"main\" {}\n")).unwrap();
+    assert_eq!(workspace.run(&["check", "."]).status.code(), Some(0));
+}
+
 /// As a module that is not read.
 #[test]
 fn definitions_with_unknown_containers_are_no_success() {

@@ -46,6 +46,8 @@ pub(super) struct ServiceAnswer {
     pub(super) service: String,
     #[serde(default)]
     pub(super) kind: String,
+    #[serde(default)]
+    pub(super) address: String,
     pub(super) meta: Option<BTreeMap<String, String>>,
     pub(super) modify_index: u64,
     pub(super) namespace: Option<String>,
@@ -71,6 +73,8 @@ pub(super) struct ServiceOfNode {
     pub(super) service: String,
     #[serde(rename = "ServiceKind", default)]
     pub(super) kind: String,
+    #[serde(rename = "ServiceAddress", default)]
+    pub(super) address: String,
     #[serde(rename = "ServiceMeta")]
     pub(super) meta: Option<BTreeMap<String, String>>,
     #[serde(rename = "ModifyIndex")]
@@ -119,6 +123,7 @@ pub(super) fn instance(service: ServiceAnswer, node: &str, tenancy: &Tenancy) ->
         kind: service.kind,
         task,
         task_arn: meta.get(TASK_ARN_META).and_then(|arn| arn.parse().ok()),
+        address: service.address.parse().ok(),
         modify_index: service.modify_index,
         tenancy,
     })
@@ -153,7 +158,8 @@ pub(super) fn check(answer: CheckAnswer, tenancy: &Tenancy) -> Option<HealthChec
     (!is_run).then(|| any_check(answer, tenancy))
 }
 
-fn any_check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
+/// A health check, whichever program runs it.
+pub(super) fn any_check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
     HealthCheck {
         node: answer.node,
         id: answer.check_id,

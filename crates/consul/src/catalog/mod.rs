@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use self::{
     answers::{
-        CheckAnswer, InstanceHealth, NodeName, NodeServices, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, check,
-        instance, instance_with_checks,
+        CheckAnswer, InstanceHealth, NodeName, NodeServices, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, any_check,
+        check, instance, instance_with_checks,
     },
     writes::{check_body, check_deletion, deletion, registration_body},
 };
@@ -163,8 +163,9 @@ impl CatalogReads for HttpConsul {
             let request = Request::list(format!("instances of service {service}"), &path).query("filter", filter);
             let answers: Vec<ServiceOfNode> = self.json(&request.within(tenancy).consistent()).await?;
             instances.extend(answers.into_iter().filter_map(|answer| {
-                let ServiceOfNode { node, id, service, kind, meta, modify_index } = answer;
-                instance(ServiceAnswer { id, service, kind, meta, modify_index, namespace: None }, &node, tenancy).ok()
+                let ServiceOfNode { node, id, service, kind, address, meta, modify_index } = answer;
+                let answer = ServiceAnswer { id, service, kind, address, meta, modify_index, namespace: None };
+                instance(answer, &node, tenancy).ok()
             }));
         }
         Ok(instances)
@@ -188,9 +189,7 @@ impl CatalogReads for HttpConsul {
     }
 
     async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
-        let request = Request::list(format!("checks of node {node}"), &["health", "node", node]);
-        let request = request.in_all_namespaces_of(tenancy).consistent();
-        self.stream(&request, || ArrayReader::new(|answer| check(answer, tenancy))).await
+        self.checks_of_node(node, tenancy, |answer| check(answer, tenancy)).await
     }
 
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
@@ -247,6 +246,23 @@ impl HttpConsul {
         let subject = format!("catalog transaction of {} operations", operations.len());
         let request = Request::put(subject, &["txn"], Value::Array(operations)).in_partition_of(tenancy);
         self.send(&request).await.map(drop)
+    }
+
+    /// Every health check of a node, in every namespace of the tenancy's partition, also those that another program runs, such as
+    /// consul-esm: they decide too whether an instance gets traffic. The answer includes every earlier write.
+    pub async fn every_node_check(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
+        self.checks_of_node(node, tenancy, |answer| Some(any_check(answer, tenancy))).await
+    }
+
+    async fn checks_of_node(
+        &self,
+        node: &str,
+        tenancy: &Tenancy,
+        read: impl Fn(CheckAnswer) -> Option<HealthCheck> + Copy + Send + Sync,
+    ) -> Result<Vec<HealthCheck>, ConsulError> {
+        let request = Request::list(format!("checks of node {node}"), &["health", "node", node]);
+        let request = request.in_all_namespaces_of(tenancy).consistent();
+        self.stream(&request, || ArrayReader::new(read)).await
     }
 
     /// The instances of a service whose metadata names a task, on any node, and all checks that decide whether they get traffic,

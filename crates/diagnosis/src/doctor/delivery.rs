@@ -14,24 +14,31 @@ use observe::{
 use report::{AuditOrder, AuditScope, Envelope, IdleCheckOrder};
 use serde::Deserialize;
 
-use super::{
-    Check,
-    commands::{Commands, word},
-    functions::Subject,
-    stacks::parameter,
-};
+use super::{Check, commands::word, functions::Subject, stacks::parameter};
 
 const RULES: &str = "rules";
 
-/// Whether all rules are enabled, by their names.
-pub(super) fn check_rules(rules: &Read<Vec<(String, bool)>>, commands: &Commands) -> Check {
+/// The rule about hosts, in the template.
+const HOST_RULE: &str = "HostDisconnectedRule";
+
+/// Whether all rules are enabled, by their names, and events of hosts are among them.
+pub(super) fn check_rules(rules: &Read<Vec<(String, bool)>>, subject: &Subject<'_>) -> Check {
     let Ok(rules) = rules else { return Check::unread(RULES, rules) };
     let disabled: Vec<&str> =
         rules.iter().filter(|(_, is_enabled)| !is_enabled).map(|(name, _)| name.as_str()).collect();
     if disabled.is_empty() {
-        return Check::ok(RULES, format!("all {} rules of EventBridge are enabled", rules.len()));
+        let all = format!("all {} rules of EventBridge are enabled", rules.len());
+        if subject.resources.contains_key(HOST_RULE) {
+            return Check::ok(RULES, all);
+        }
+        let unsubscribed = "none is about hosts that disconnect (ECS Container Instance State Change), so the tasks of a host that \
+                            is gone get requests until a sweep drains them";
+        return match parameter(subject.stack, "Repair") {
+            "off" => Check::ok(RULES, format!("{all}. With Repair=off, {unsubscribed}")),
+            _ => Check::warning(RULES, format!("{all}, but {unsubscribed}. Update the stack")),
+        };
     }
-    let enable = disabled.iter().map(|name| commands.aws(&format!("events enable-rule --name {}", word(name))));
+    let enable = disabled.iter().map(|name| subject.commands.aws(&format!("events enable-rule --name {}", word(name))));
     Check::failed(RULES, format!("disabled: {}", disabled.join(", "))).with_commands(enable)
 }
 

@@ -135,7 +135,7 @@ pub fn installed(
 fn of_parts(parts: &PartsReading, subject: &Subject<'_>) -> Vec<Check> {
     let mut checks = functions::checks(&functions::read_answer(parts.answer.as_ref()), subject);
     checks.extend(parts.consul.as_ref().map(surroundings::also_from_here));
-    checks.push(delivery::check_rules(&parts.rules, subject.commands));
+    checks.push(delivery::check_rules(&parts.rules, subject));
     checks.push(delivery::check_queue(&parts.queue, subject));
     checks.push(delivery::failed(&parts.failed, subject));
     checks.push(delivery::undelivered(&parts.undelivered, subject));

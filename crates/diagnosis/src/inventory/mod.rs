@@ -13,7 +13,6 @@ use audit_read::{
     Material,
     definition::{Container, Field, Maybe, ServiceUse, TaskDefinition, Text},
 };
-use document::Position;
 use jiff::Timestamp;
 use mesh::{arn::TaskDefinitionArn, consul_ecs::names::DATAPLANE, identity::MeshService, task::DescribedTask};
 use observe::{InspectedCluster, Inspection, ServiceState};
@@ -251,7 +250,7 @@ fn runs_on(service: &ServiceUse) -> Option<BTreeSet<String>> {
 
 fn row(definition: &TaskDefinition) -> InventoryRow {
     let subject = Subject::new(definition);
-    let line = Position::of(&definition.file.text, definition.span().start).line;
+    let line = definition.file.line(definition.span().start);
     let compatible: BTreeSet<String> = definition.requires_compatibilities.items.iter().filter_map(text).collect();
     InventoryRow {
         file: Some(format!("{}:{line}", definition.file.name)),
@@ -297,8 +296,8 @@ fn images(definition: &TaskDefinition, subject: &Subject<'_>) -> ImageTags {
 
 /// The tag of a container's image, if enough of the reference is known for it.
 fn tag_of(container: &Container) -> String {
-    let image = subject::image_of(container);
-    image.map_or_else(|| UNKNOWN.to_owned(), |image| image.tag.unwrap_or_else(|| UNTAGGED.to_owned()))
+    let without = if container.image.text().is_some() { UNTAGGED } else { UNKNOWN };
+    subject::image_of(container).and_then(|image| image.tag).unwrap_or_else(|| without.to_owned())
 }
 
 /// What stands for the tag of an image without one.
@@ -370,6 +369,31 @@ mod files_tests {
 
     fn joined(names: &BTreeSet<String>) -> String {
         names.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_default_image_of_a_module_has_its_tag() {
+        let dataplane = |version: &str| {
+            let call = format!(
+                "module \"web\" {{\n  source = \"hashicorp/consul-ecs/aws//modules/mesh-task\"\n  version = \"{version}\"\n  family = \
+                 \"web\"\n  port = 80\n  container_definitions = [{{ name = \"web\", image = \"web:1\" }}]\n}}\n"
+            );
+            rows("main.tf", &call).remove(0).images.consul_dataplane
+        };
+        assert_eq!(dataplane("0.7.0").as_deref(), Some("1.3.0"));
+        assert_eq!(dataplane("~> 0.7.0").as_deref(), Some(UNKNOWN), "it depends on the patch");
+    }
+
+    #[test]
+    fn the_lines_of_many_definitions_are_found_in_one_reading() {
+        // With a reading of the file for each definition, this takes minutes.
+        let one = format!(
+            "{{\"family\": \"web\", \"containerDefinitions\": [{{\"name\": \"web\", \"command\": [\"{}\"]}}]}}",
+            "x".repeat(1_000)
+        );
+        let text = format!("[{}]", vec![one; 20_000].join(",\n"));
+        let rows = rows("tasks.json", &text);
+        assert_eq!(rows.last().and_then(|row| row.file.as_deref()), Some("tasks.json:20000"));
     }
 
     #[test]

@@ -20,7 +20,7 @@ fn definition(revision: &str, images: &[(&str, &str)], is_in_app_mesh: bool) -> 
     let container = |(name, image): &(&str, &str)| ContainerDefinition {
         name: (*name).to_owned(),
         image: Some((*image).to_owned()),
-        log: None,
+        ..ContainerDefinition::default()
     };
     definition.containers = images.iter().map(container).collect();
     definition.programs.registrar.take_if(|_| !images.iter().any(|(name, _)| *name == INIT));

@@ -1,23 +1,33 @@
 //! The status of the services of the mesh: a row for each service and cluster, with a verdict.
 
+mod held_up;
+mod report;
 mod task;
 #[cfg(test)]
 mod tests;
 mod untraceable;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use mesh::{identity::MeshService, member::MemberTask, task::TaskPhase, tenancy::TenancyName, time::elapsed};
-use observe::{InspectedCluster, Inspection, MemberService};
-use serde::Serialize;
+use observe::{InspectedCluster, Inspection, MemberService, UntaggedTask};
 
+pub(crate) use self::held_up::HeldUp;
 use self::task::{Leftover, gap};
 pub(crate) use self::task::{
     OnNode, TIME_TO_DEREGISTER, TaskVerdict, first_line, is_service_token_gone, login_tokens, maintenance, remedy,
     verdict,
 };
-pub use self::untraceable::UntraceableLogins;
+pub use self::{
+    report::{
+        ChangeKind, DeploymentStatus, LastChange, RevisionStatus, ServiceStatus, State, StatusReport, TaskStatus,
+    },
+    untraceable::UntraceableLogins,
+};
 use crate::{
     inventory::Versions,
     tokens::{ClusterTokens, TokenSource, Tokens},
@@ -38,12 +48,18 @@ fn of_cluster(cluster: &InspectedCluster, tokens: Option<&Tokens>, now: Timestam
     let on_node = cluster.catalog.as_ref().map(OnNode::new);
     let leftovers = on_node.as_ref().map(|on_node| on_node.leftovers(cluster, now)).unwrap_or_default();
     let of_services = cluster.services.iter().map(|service| service.identity.service.clone());
-    let of_tasks = cluster.tasks.iter().map(|member| member.identity.service.clone());
+    let of_tasks = cluster.tasks.iter().chain(untagged(cluster).map(|it| &it.member));
+    let of_tasks = of_tasks.map(|member| member.identity.service.clone());
     let mut all: BTreeSet<MeshService> = of_services.chain(of_tasks).collect();
     all.extend(leftovers.iter().map(|leftover| leftover.service.clone()));
     let rows = all.into_iter().map(|service| Row::new(cluster, service, on_node.as_ref(), &leftovers));
     let tokens = tokens.map(|tokens| tokens.of_cluster(cluster));
     rows.filter_map(|row| row.status(tokens.as_ref(), now)).collect()
+}
+
+/// The tasks that are not in the mesh because their revision has lost the mesh tag, and have not stopped.
+fn untagged(cluster: &InspectedCluster) -> impl Iterator<Item = &UntaggedTask> {
+    cluster.untagged.iter().filter(|it| it.member.task.phase.is_living())
 }
 
 /// ECS starts tasks again that fail repeatedly after at most 27 minutes:
@@ -57,6 +73,8 @@ struct Row<'a> {
     on_node: Option<&'a OnNode<'a>>,
     ecs_services: Vec<&'a MemberService>,
     tasks: Vec<&'a MemberTask>,
+    /// Its tasks whose revision has lost the mesh tag.
+    untagged: Vec<&'a UntaggedTask>,
     leftovers: Vec<&'a Leftover>,
 }
 
@@ -71,6 +89,7 @@ impl<'a> Row<'a> {
         Self {
             ecs_services: cluster.services.iter().filter(|it| is_its(&it.identity.service)).collect(),
             tasks: cluster.tasks.iter().filter(|it| is_its(&it.identity.service)).collect(),
+            untagged: untagged(cluster).filter(|it| is_its(&it.member.identity.service)).collect(),
             leftovers: leftovers.iter().filter(|it| is_its(&it.service)).collect(),
             cluster,
             service,
@@ -80,12 +99,14 @@ impl<'a> Row<'a> {
 
     /// The status; `None` if only tasks are left that were run by hand and have stopped.
     fn status(&self, tokens: Option<&ClusterTokens<'_>>, now: Timestamp) -> Option<ServiceStatus> {
-        let living: Vec<&MemberTask> = self.tasks.iter().copied().filter(|it| it.task.phase.is_living()).collect();
+        let members = self.tasks.iter().copied().filter(|it| it.task.phase.is_living());
+        let members = members.map(|it| (it, verdict(it, self.cluster, self.on_node, tokens, now)));
+        let untagged = self.untagged.iter().map(|it| (&it.member, TaskVerdict::of_untagged(it)));
+        let verdicts: Vec<(&MemberTask, TaskVerdict)> = members.chain(untagged).collect();
+        let living: Vec<&MemberTask> = verdicts.iter().map(|(member, _)| *member).collect();
         if living.is_empty() && self.ecs_services.is_empty() && self.leftovers.is_empty() {
             return None;
         }
-        let verdicts: Vec<(&MemberTask, TaskVerdict)> =
-            living.iter().map(|it| (*it, verdict(it, self.cluster, self.on_node, tokens, now))).collect();
         let running = living.iter().filter(|it| is_running(it)).count();
         let faults = self.faults(&verdicts, running, now);
         let (state, text) = self.verdict(&verdicts, running, &faults);
@@ -104,6 +125,7 @@ impl<'a> Row<'a> {
             versions: self.versions(&living),
             tokens: self.tokens(&living),
             last_change: self.last_change(),
+            deployment: self.deployment(&living),
             state,
             verdict: text,
             faults,
@@ -143,6 +165,34 @@ impl<'a> Row<'a> {
         of_tasks.chain(of_services).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    /// The revisions beside each other, newest first, if there are several. A deployment is no fault: in a blue/green one, both
+    /// revisions may run for hours.
+    fn deployment(&self, living: &[&MemberTask]) -> Option<DeploymentStatus> {
+        let running = living.iter().filter(|member| is_running(member));
+        let mut revisions: BTreeMap<(u32, &str), (String, Vec<&MemberTask>)> = BTreeMap::new();
+        for member in running {
+            let arn = &member.definition.arn;
+            let key = (arn.revision_number(), arn.family().as_str());
+            revisions.entry(key).or_insert_with(|| (arn.short_name(), Vec::new())).1.push(member);
+        }
+        (revisions.len() > 1).then_some(())?;
+        let passing = |on_node: &OnNode<'_>, tasks: &[&MemberTask]| {
+            let passes = |it: &&&MemberTask| on_node.is_registered(it) && on_node.failing(it.task.arn.id()).is_empty();
+            tasks.iter().filter(passes).count()
+        };
+        let revisions = revisions.into_values().rev().map(|(revision, tasks)| RevisionStatus {
+            revision,
+            running_tasks: tasks.len(),
+            passing_tasks: self.on_node.map(|on_node| passing(on_node, &tasks)),
+        });
+        let rollout = self.ecs_services.iter().find_map(|it| it.state.rollout.as_ref());
+        Some(DeploymentStatus {
+            strategy: rollout.map(|rollout| rollout.strategy.clone()),
+            bake_minutes: rollout.and_then(|rollout| rollout.bake_minutes),
+            revisions: revisions.collect(),
+        })
+    }
+
     fn last_change(&self) -> Option<LastChange> {
         let deployed = self.ecs_services.iter().filter_map(|it| it.state.deployed_at);
         let deployed = deployed.map(|at| LastChange { at, what: ChangeKind::Deployment });
@@ -178,7 +228,9 @@ impl<'a> Row<'a> {
         faults.extend(of(|it| matches!(it, TaskVerdict::NotRegistered(_)), "not registered"));
         faults.extend(of(|it| matches!(it, TaskVerdict::Broken(_)), "broken"));
         faults.extend(of(|it| matches!(it, TaskVerdict::Drained(_)), "drained"));
+        faults.extend(of(|it| matches!(it, TaskVerdict::Unreachable(_)), "unreachable"));
         faults.extend(of(|it| matches!(it, TaskVerdict::NotPassing(_)), "not passing"));
+        faults.extend(of(|it| matches!(it, TaskVerdict::NotInTheMesh(_)), "not in the mesh"));
         if running > 0 {
             faults.extend(self.too_few(running, now));
         }
@@ -275,152 +327,5 @@ fn all_of(total: usize) -> String {
         1 => "the task".to_owned(),
         2 => "both tasks".to_owned(),
         total => format!("all {total} tasks"),
-    }
-}
-
-/// Whether something is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// All is as it should be.
-    Healthy,
-    /// The desired count is 0, and no task runs.
-    ScaledToZero,
-    /// Tasks are starting.
-    Starting,
-    /// Its tasks are stopping.
-    Stopping,
-    /// Consul could not be read.
-    Unknown,
-    /// Something is wrong.
-    Faulty,
-}
-
-impl State {
-    /// Whether no action or wait is needed.
-    pub fn is_fine(self) -> bool {
-        matches!(self, Self::Healthy | Self::ScaledToZero | Self::Stopping)
-    }
-}
-
-/// What was last changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum ChangeKind {
-    /// A task was started.
-    TaskStarted,
-    /// A task has stopped.
-    TaskStopped,
-    /// The deployment of the ECS service changed.
-    Deployment,
-}
-
-/// A change, and when it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct LastChange {
-    /// When it was.
-    pub at: Timestamp,
-    /// The kind of change.
-    pub what: ChangeKind,
-}
-
-/// A task, or an instance in Consul without one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct TaskStatus {
-    /// Its ID.
-    pub id: String,
-    /// Its revision, `family:revision`; null if ECS does not know the task.
-    pub revision: Option<String>,
-    /// Its last status in ECS; null if ECS does not know the task.
-    pub last_status: Option<String>,
-    /// When it was started.
-    pub started_at: Option<Timestamp>,
-    /// Whether Consul has an instance of it; null if Consul could not be read.
-    pub is_registered: Option<bool>,
-    /// Why no login token proves that Consul has admitted it as this service, if it is registered.
-    pub unproven: Option<String>,
-    /// Whether something is wrong.
-    pub state: State,
-    /// What is wrong, or `healthy`.
-    pub verdict: String,
-}
-
-/// A service in Consul, in one cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct ServiceStatus {
-    /// The ARN of the cluster.
-    pub cluster: String,
-    /// The service in Consul.
-    pub service: String,
-    /// Its admin partition (Enterprise).
-    pub partition: Option<String>,
-    /// Its namespace (Enterprise).
-    pub namespace: Option<String>,
-    /// The ECS services that run its tasks.
-    pub ecs_services: Vec<String>,
-    /// The desired count of these ECS services; null if no ECS service runs the tasks.
-    pub desired_tasks: Option<usize>,
-    /// How many tasks run.
-    pub running_tasks: usize,
-    /// How many of its instances Consul has; null if Consul could not be read.
-    pub instances: Option<usize>,
-    /// How many of these pass all checks.
-    pub passing_instances: Option<usize>,
-    /// The releases that its tasks run.
-    pub versions: Versions,
-    /// How its tasks get their tokens; several during a migration.
-    pub tokens: Vec<TokenSource>,
-    /// What was last changed.
-    pub last_change: Option<LastChange>,
-    /// Whether something is wrong.
-    pub state: State,
-    /// What is wrong, in one sentence, or `healthy`.
-    pub verdict: String,
-    /// All that is wrong, worst first.
-    pub faults: Vec<String>,
-    /// Its tasks, and its instances in Consul without one.
-    pub tasks: Vec<TaskStatus>,
-}
-
-impl ServiceStatus {
-    /// What rows are sorted by.
-    fn place(&self) -> (&str, Option<&str>, Option<&str>, &str) {
-        (&self.cluster, self.partition.as_deref(), self.namespace.as_deref(), &self.service)
-    }
-
-    pub fn cluster_name(&self) -> &str {
-        self.cluster.rsplit('/').next().unwrap_or_default()
-    }
-}
-
-/// The status of all services.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct StatusReport {
-    /// When it was read.
-    pub read_at: Timestamp,
-    /// A row for each service and cluster.
-    pub services: Vec<ServiceStatus>,
-    /// What could not be read, and why.
-    pub problems: Vec<String>,
-    /// Why the admission of the registered tasks is unknown.
-    pub admission_unknown: Option<String>,
-    /// The login tokens that name no task of the stack's clusters, by service; empty if only some clusters were asked for.
-    pub untraceable_logins: Vec<UntraceableLogins>,
-}
-
-impl StatusReport {
-    /// Whether every service is as it should be.
-    pub fn is_fine(&self) -> bool {
-        self.services.iter().all(|service| service.state.is_fine())
     }
 }

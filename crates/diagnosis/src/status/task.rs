@@ -3,6 +3,8 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    net::IpAddr,
+    sync::Arc,
     time::Duration,
 };
 
@@ -16,13 +18,13 @@ use mesh::{
     mark::HolderMark,
     member::MemberTask,
     repair::{Catalog, NodeReading, NotRepaired},
-    task::{ContainerHealth, TaskContainer, TaskPhase},
+    task::{ContainerHealth, DescribedTask, TaskContainer, TaskPhase},
     tenancy::Tenancy,
     time::elapsed,
 };
-use observe::{CatalogReading, InspectedCluster};
+use observe::{CatalogReading, InspectedCluster, UntaggedTask};
 
-use super::State;
+use super::{State, held_up::HeldUp};
 use crate::tokens::{ClusterTokens, TokenSource, Tokens};
 
 /// The verdict on a task. What matters most comes first.
@@ -34,8 +36,12 @@ pub(crate) enum TaskVerdict {
     Broken(String),
     /// Its instance is in maintenance mode and gets no traffic.
     Drained(String),
-    /// A check of its instance does not pass.
+    /// Other tasks cannot reach it.
+    Unreachable(String),
+    /// A check of its instance does not pass, or a container keeps it from starting.
     NotPassing(String),
+    /// It is meant to be in the mesh, but the controller does not know it.
+    NotInTheMesh(String),
     /// What ECS reports of it is old.
     Disconnected(String),
     /// Why it cannot be said.
@@ -49,12 +55,22 @@ pub(crate) enum TaskVerdict {
 }
 
 impl TaskVerdict {
+    /// The verdict on a task whose revision has lost the mesh tag.
+    pub(super) fn of_untagged(task: &UntaggedTask) -> Self {
+        match task.member.task.phase {
+            TaskPhase::Stopping => Self::Stopping,
+            _ => Self::NotInTheMesh(task.loss()),
+        }
+    }
+
     pub(super) fn state(&self) -> State {
         match self {
             Self::NotRegistered(_)
             | Self::Broken(_)
             | Self::Drained(_)
+            | Self::Unreachable(_)
             | Self::NotPassing(_)
+            | Self::NotInTheMesh(_)
             | Self::Disconnected(_) => State::Faulty,
             Self::Unknown(_) => State::Unknown,
             Self::Starting(_) => State::Starting,
@@ -70,7 +86,9 @@ impl fmt::Display for TaskVerdict {
             Self::NotRegistered(why) => write!(f, "not registered: {why}"),
             Self::Broken(why) => write!(f, "broken: {why}"),
             Self::Drained(why) => write!(f, "drained: {why}"),
+            Self::Unreachable(why) => write!(f, "unreachable: {why}"),
             Self::NotPassing(why) => write!(f, "not passing: {why}"),
+            Self::NotInTheMesh(why) => write!(f, "not in the mesh: {why}"),
             Self::Disconnected(why) => f.write_str(why),
             Self::Unknown(why) => write!(f, "unknown: {why}"),
             Self::Starting(why) => write!(f, "starting: {why}"),
@@ -105,6 +123,9 @@ pub(crate) fn verdict(
     if let Some(why) = broken(member, cluster, tokens, now) {
         return TaskVerdict::Broken(why);
     }
+    if let Some(held_up) = HeldUp::of(member) {
+        return TaskVerdict::NotPassing(held_up.to_string());
+    }
     let Some(on_node) = on_node else { return TaskVerdict::Unknown("Consul could not be read") };
     let is_new = !task.has_had_time_to_register(now);
     if !task.is_running() && is_new {
@@ -124,6 +145,9 @@ pub(crate) fn verdict(
         return TaskVerdict::Drained(
             first_line(&check.output).unwrap_or("it is in Consul's maintenance mode").to_owned(),
         );
+    }
+    if let Some(address) = on_node.loopback(member) {
+        return TaskVerdict::Unreachable(format!("it is registered at {address}, where no other task finds it"));
     }
     if !failing.is_empty() {
         return not_passing(member, &failing, is_new);
@@ -315,6 +339,15 @@ impl<'a> OnNode<'a> {
         Some(self.catalog.difference(expected)?.instances)
     }
 
+    /// The loopback address that an instance of a task is registered with: other proxies connect to themselves. Where the task
+    /// metadata endpoint has no IPv4 address of the task, consul-ecs registers 127.0.0.1:
+    /// <https://github.com/hashicorp/consul-ecs/blob/v0.10.0/awsutil/awsutil.go>. A client agent has an address of its own.
+    pub(crate) fn loopback(&self, member: &MemberTask) -> Option<IpAddr> {
+        let instances =
+            self.instances_of(member.task.arn.id()).iter().filter(|_| !member.definition.runs_client_agent());
+        instances.filter_map(|instance| instance.address).find(IpAddr::is_loopback)
+    }
+
     /// The checks of a task's sidecar proxy that neither consul-ecs nor the controller has written. health-sync exits with an
     /// error when it starts, unless the proxy has one check:
     /// <https://github.com/hashicorp/consul-ecs/blob/v0.10.0/subcommand/health-sync/checks.go>
@@ -340,12 +373,14 @@ impl<'a> OnNode<'a> {
 
     /// The instances whose tasks ECS does not run any more.
     pub(super) fn leftovers(&self, cluster: &InspectedCluster, now: Timestamp) -> Vec<Leftover> {
-        let is_current = |phase: TaskPhase, stopped_at: Option<Timestamp>| {
-            phase.is_living() || stopped_at.is_some_and(|at| elapsed(at, now) < TIME_TO_DEREGISTER)
+        let is_current = |task: &&Arc<DescribedTask>| {
+            task.phase.is_living() || task.end.stopped_at.is_some_and(|at| elapsed(at, now) < TIME_TO_DEREGISTER)
         };
-        let members = cluster.tasks.iter().map(|member| &member.task);
-        let members = members.filter(|task| is_current(task.phase, task.end.stopped_at)).map(|task| task.arn.id());
-        let current: BTreeSet<&TaskId> = members.chain(&cluster.others).collect();
+        let outside: BTreeSet<&TaskId> = cluster.outside.tasks.iter().map(|task| task.arn.id()).collect();
+        let described = cluster.tasks.iter().map(|member| &member.task).chain(&cluster.outside.tasks);
+        let described = described.filter(is_current).map(|task| task.arn.id());
+        let undescribed = cluster.others.iter().filter(|id| !outside.contains(id));
+        let current: BTreeSet<&TaskId> = described.chain(undescribed).collect();
         let gone = self.instances.iter().filter(|(task, _)| !current.contains(*task));
         let gone = gone.flat_map(|(_, instances)| instances).filter_map(|instance| leftover(instance));
         gone.collect::<BTreeSet<Leftover>>().into_iter().collect()

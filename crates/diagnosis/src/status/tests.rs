@@ -14,7 +14,8 @@ use observe::{CatalogReading, OutOfTime};
 
 use super::*;
 use crate::examples::{
-    INIT, described, healthy, id, login_description, login_token, minutes_ago, now, register, revision, task, tokens,
+    INIT, described, healthy, id, login_description, login_token, lose_tag, minutes_ago, now, register, revision, task,
+    tokens,
 };
 
 /// The only row.
@@ -229,6 +230,61 @@ fn task_that_why_says_to_replace_is_not_healthy() {
     let row = row(cluster);
     assert_eq!(row.state, State::Faulty);
     assert_eq!(row.verdict, "1 of 2 tasks is broken: its container consul-dataplane has stopped");
+}
+
+#[test]
+fn task_whose_revision_has_lost_the_tag_has_a_verdict_of_its_own() {
+    let mut cluster = healthy();
+    lose_tag(&mut cluster, 2);
+    let row = row(cluster);
+    let verdict =
+        "1 of 2 tasks is not in the mesh: revision 4 lost the tag consul.hashicorp.com/mesh that revision 3 had";
+    assert_eq!((row.state, row.verdict.as_str(), row.running_tasks), (State::Faulty, verdict, 2));
+    let tasks: Vec<_> = row.tasks.iter().map(|it| (it.revision.as_deref(), it.state)).collect();
+    assert_eq!(tasks, [(Some("web:3"), State::Healthy), (Some("web:4"), State::Faulty)]);
+    assert_eq!(
+        row.tasks[1].verdict,
+        "not in the mesh: revision 4 lost the tag consul.hashicorp.com/mesh that revision 3 had"
+    );
+}
+
+#[test]
+fn instance_of_a_task_outside_the_mesh_that_has_stopped_is_a_leftover() {
+    let after = |minutes| {
+        verdict_after(|cluster| {
+            lose_tag(cluster, 2);
+            cluster.services[0].state.desired = 1;
+            for task in [&mut cluster.outside.tasks[0], &mut cluster.untagged[0].member.task] {
+                let task = std::sync::Arc::make_mut(task);
+                (task.phase, task.end.stopped_at) = (TaskPhase::Stopped, Some(minutes_ago(minutes)));
+            }
+        })
+    };
+    assert_eq!(after(2), "1 instance in Consul has no running task");
+    assert_eq!(after(0), "healthy");
+}
+
+#[test]
+fn instance_that_no_other_task_can_reach_is_a_fault() {
+    let verdict = verdict_after(|cluster| {
+        let instances = catalog(cluster).instances.iter_mut();
+        instances.for_each(|instance| instance.address = Some([127, 0, 0, 1].into()));
+    });
+    assert_eq!(verdict, "both tasks are unreachable: it is registered at 127.0.0.1, where no other task finds it");
+}
+
+#[test]
+fn container_that_never_becomes_healthy_is_a_fault_before_its_time_is_over() {
+    let mut cluster = healthy();
+    forget(&mut cluster, 1);
+    let task = described(&mut cluster.tasks[0]);
+    (task.last_status, task.end.created_at, task.end.started_at) = ("PENDING".to_owned(), Some(minutes_ago(4)), None);
+    task.containers[2].health = ContainerHealth::Unhealthy;
+    revision(&mut cluster.tasks[0]).containers[0].waits_for = vec!["consul-dataplane".to_owned()];
+    let row = row(cluster);
+    let verdict = "1 of 2 tasks is not passing: its container app waits for consul-dataplane, which is UNHEALTHY; ECS gives up \
+                   about 2026-11-23 14:56 UTC";
+    assert_eq!((row.state, row.faults[0].as_str()), (State::Faulty, verdict));
 }
 
 #[test]

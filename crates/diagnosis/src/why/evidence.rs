@@ -9,7 +9,7 @@ use mesh::{
     member::MemberTask,
     task::{ContainerHealth, DescribedTask, TaskContainer, TaskEnd, TaskPhase},
 };
-use observe::{History, InspectedCluster, Inspection, MemberService};
+use observe::{History, InspectedCluster, Inspection, MemberService, UntaggedTask};
 use report::{LogAction, LogLine, LogOutcome};
 
 use crate::{
@@ -29,8 +29,10 @@ pub(crate) struct TaskEvidence<'a> {
     clusters: &'a [InspectedCluster],
     /// The cluster in which ECS knows the task, or in which Consul has its instances.
     pub(crate) cluster: Option<&'a InspectedCluster>,
-    /// The task, if it is in the mesh.
+    /// The task, if it is in the mesh, or was meant to be.
     pub(crate) member: Option<&'a MemberTask>,
+    /// The task, if its revision has lost the mesh tag.
+    pub(crate) untagged: Option<&'a UntaggedTask>,
     pub(crate) on_node: Option<OnNode<'a>>,
     /// The tokens in Consul; `None` if they could not be read.
     pub(crate) tokens: Option<ClusterTokens<'a>>,
@@ -52,14 +54,16 @@ impl<'a> TaskEvidence<'a> {
             cluster.catalog.iter().flat_map(|catalog| &catalog.instances).any(|instance| instance.task == *id)
         };
         let cluster = clusters.iter().find(knows).or_else(|| clusters.iter().find(has_instance));
-        let member = cluster.and_then(|cluster| member(cluster, id));
+        let untagged = cluster.and_then(|cluster| cluster.untagged.iter().find(|it| it.member.task.arn.id() == id));
+        let member = cluster.and_then(|cluster| member(cluster, id)).or(untagged.map(|it| &it.member));
         let has_ended = |task: &&Arc<DescribedTask>| matches!(task.phase, TaskPhase::Stopping | TaskPhase::Stopped);
         let in_ecs = member.map(|member| &member.task).filter(has_ended);
         let in_ecs = in_ecs.map(|task| task.end.clone());
         let in_log = || background.history.lines.iter().filter(|line| line.is_of_task(id)).find_map(LogLine::end);
+        let in_log = || in_log().map(TaskEnd::without_added_containers);
         let on_node = cluster.and_then(|cluster| cluster.catalog.as_ref()).map(OnNode::new);
         let tokens = cluster.zip(background.tokens.as_ref()).map(|(cluster, tokens)| tokens.of_cluster(cluster));
-        let active = member.filter(|member| member.task.phase == TaskPhase::Active);
+        let active = member.filter(|member| member.task.phase == TaskPhase::Active && untagged.is_none());
         let of_active = active.zip(cluster);
         Self {
             verdict: of_active.map(|(it, cluster)| verdict(it, cluster, on_node.as_ref(), tokens.as_ref(), now)),
@@ -69,6 +73,7 @@ impl<'a> TaskEvidence<'a> {
             clusters,
             cluster,
             member,
+            untagged,
             on_node,
             tokens,
             end: in_ecs.or_else(|| if member.is_none() { in_log() } else { None }),

@@ -149,7 +149,7 @@ pub enum WhyCause {
     ControllerFailed,
     /// EC2 reclaimed the capacity.
     SpotInterruption,
-    /// Its container instance was terminated.
+    /// Its container instance was terminated, or drained.
     InstanceTerminated,
     /// A deployment of another revision replaced it.
     Deployment,
@@ -187,6 +187,8 @@ pub enum WhyCause {
     LostFromTheCatalog,
     /// Its sidecar proxy has a check of another program, with which health-sync does not start.
     ForeignCheck,
+    /// It is registered at 127.0.0.1, where no other task finds it.
+    RegisteredAtLoopback,
     /// A container is unhealthy.
     NeverHealthy,
     /// The program that reports its health has stopped, while the task still runs.

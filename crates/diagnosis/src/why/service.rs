@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use audit::report::counted;
 use jiff::Timestamp;
 use mesh::{arn::TaskId, member::MemberTask, time::elapsed};
-use observe::{InspectedCluster, Inspection};
+use observe::{InspectedCluster, Inspection, lost_tag};
 use report::{LogLine, LogOutcome};
 
 use super::{
     evidence::{Background, TaskEvidence, moment},
     report::{Conclusion, Condition, Who, WhyCause, WhyReport, WhySubject},
-    rules,
+    rules::{self, ended::tag_again},
     timeline::{Timeline, describe, stopped, task_in_ecs},
 };
 use crate::{
@@ -299,7 +299,22 @@ impl<'a> ServiceEvidence<'a> {
         let (cluster, found) = outside.find(|(_, service)| service.name == self.service)?;
         let place = format!("It is an ECS service in cluster {}", cluster.arn.name());
         Some(match cluster.definition_of(found) {
+            Some(_) if found.is_express => {
+                let sentence = format!(
+                    "{place} but not in the mesh: Express Mode manages it, and replaces what others change. To have it in the \
+                     mesh, create an ECS service with a task definition of your own"
+                );
+                Conclusion::faulty(WhyCause::NotInTheMesh, sentence)
+            }
             Some(definition) => {
+                if let Some(tagged) =
+                    cluster.definitions.tagged_before(&definition.arn).filter(|_| definition.is_untagged())
+                {
+                    let (lost, again) =
+                        (lost_tag(&definition.arn, &tagged.arn), tag_again(&definition.arn, &tagged.arn));
+                    let sentence = format!("{place} but not in the mesh: {lost}. {again}");
+                    return Some(Conclusion::faulty(WhyCause::NotInTheMesh, sentence));
+                }
                 let sentence = format!(
                     "{place} but not in the mesh: its task definition {} lacks the tag consul.hashicorp.com/mesh=true \
                      and reads no token of the controller. Add the tag to the definition and deploy it again",

@@ -49,6 +49,35 @@ fn yaml_keeps_its_formatting_and_comments_and_short_forms() {
 }
 
 #[test]
+fn a_key_is_added_to_a_map_in_braces() {
+    let text = "{family: web, containers: [\n    {name: a, user: '5995',\n      ports: []}, {} ]} # why\n";
+    let at = |index: usize, name: &str| [key("containers"), PathStep::Index(index), key(name)];
+    let limits = json!([{ "name": "nofile", "softLimit": 1 }]);
+    let edits = [
+        edit(&at(0, "ulimits"), Change::Set(limits)),
+        edit(&at(1, "essential"), Change::Set(json!(false))),
+        edit(&[key("a b")], Change::Set(json!("c: d"))),
+    ];
+    assert_eq!(
+        apply(text, Language::JsonOrYaml, &edits).unwrap(),
+        "{family: web, containers: [\n    {name: a, user: '5995',\n      ports: [], ulimits: \
+         [{\"name\":\"nofile\",\"softLimit\":1}]}, {essential: false} ], \"a b\": \"c: d\"} # why\n"
+    );
+}
+
+#[test]
+fn an_edit_that_the_notation_does_not_allow_is_refused_in_plain_words() {
+    for text in ["a: {x: 1,\n  y: 2}\n", "a: !tag {x: 1}\n", "a: &b # why\n  x: 1\n"] {
+        for change in [Change::Remove, Change::Set(json!("z\nz")), Change::Append(json!(1))] {
+            if let Err(error) = apply(text, Language::JsonOrYaml, &[edit(&[key("a"), key("x")], change)]) {
+                let said = error.to_string();
+                assert!(!said.contains("Route") && !said.contains("operation"), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_list_without_indentation_is_replaced() {
     let text = "a:\n  b:\n  - x\n  - y\n  c: 1\n";
     let edited = apply(text, Language::JsonOrYaml, &[edit(&[key("a"), key("b")], Change::Set(json!(["z"])))]).unwrap();

@@ -77,12 +77,15 @@ fn edit_one(text: &str, steps: &[PathStep], change: &Change) -> Result<String, E
 
 fn edit_in_yaml(text: &str, tree: &Node, steps: &[PathStep], change: &Change) -> Result<String, EditError> {
     match (change, tree.at(steps), steps.split_last()) {
-        (Change::Append(value), Some(list), _) if is_in_brackets(text, list) => append_in_brackets(text, list, value),
+        (Change::Append(value), Some(list), _) if begins_with(text, list, '[') => append_in_brackets(text, list, value),
         (Change::Append(value), Some(_), _) => patch(text, steps, Op::Append { value: yaml(value)? }),
         (Change::Set(value), Some(node), _) if value.is_array() || value.is_object() => replace(text, node, value),
         (Change::Set(Json::String(new)), Some(node), _) if is_literal(text, node) => rewrite_lines(text, node, new),
         (Change::Set(value), Some(_), _) => patch(text, steps, Op::Replace(yaml(value)?)),
         (Change::Set(value), None, Some((PathStep::Key(key), before))) => {
+            if let Some(owner) = tree.at(before).filter(|owner| begins_with(text, owner, '{')) {
+                return add_in_braces(text, owner, key, value);
+            }
             patch(text, before, Op::Add { key: key.clone(), value: yaml(value)? })
         }
         (Change::Remove, Some(_), Some((PathStep::Index(_), before))) if is_only_item(tree, before) => {
@@ -114,14 +117,14 @@ fn edit_as_json(text: &str, tree: &Node, steps: &[PathStep], change: &Change) ->
 }
 
 fn patch(text: &str, steps: &[PathStep], operation: Op<'_>) -> Result<String, EditError> {
-    let document = Document::new(text).map_err(notation)?;
+    let document = Document::new(text).map_err(|_| not_edited())?;
     let route = Route::from(steps.iter().filter_map(component).collect::<Vec<_>>());
-    let place = document.query_exact(&route).map_err(notation)?;
+    let place = document.query_exact(&route).map_err(|_| not_edited())?;
     if place.is_some_and(|place| has_tag_or_comment(document.extract(&place))) {
         return Err(EditError::Notation("a value behind a tag, or behind an anchor and a comment".to_owned()));
     }
     let patch = Patch { route, operation };
-    let edited = apply_yaml_patches(&document, &[patch]).map_err(notation)?;
+    let edited = apply_yaml_patches(&document, &[patch]).map_err(|_| not_edited())?;
     let edited = edited.source();
     // A file without a newline at its end is left without one.
     let edited = if text.ends_with('\n') { edited } else { edited.strip_suffix('\n').unwrap_or(edited) };
@@ -159,8 +162,21 @@ fn rewrite_lines(text: &str, node: &Node, new: &str) -> Result<String, EditError
     put(text, span, &lines.join("\n"))
 }
 
-fn is_in_brackets(text: &str, list: &Node) -> bool {
-    text.get(list.place.span.start..).is_some_and(|rest| rest.starts_with('['))
+/// Whether a list or map is in flow style.
+fn begins_with(text: &str, node: &Node, bracket: char) -> bool {
+    text.get(node.place.span.start..).is_some_and(|rest| rest.starts_with(bracket))
+}
+
+/// `{a: 1}` becomes `{a: 1, b: 2}`.
+fn add_in_braces(text: &str, map: &Node, key: &str, value: &Json) -> Result<String, EditError> {
+    let is_plain = key.starts_with(|c: char| c.is_ascii_alphabetic()) && key.bytes().all(|b| b.is_ascii_alphanumeric());
+    let key = if is_plain { key.to_owned() } else { Json::from(key).to_string() };
+    let Some(newest) = map.entries().last().map(|entry| entry.node.place.span) else {
+        let inside = map.place.span.start + 1;
+        return put(text, Span::new(inside, inside), &format!("{key}: {value}"));
+    };
+    let end = text.get(..newest.end).map_or(newest.end, |before| before.trim_end().len());
+    put(text, Span::new(end, end), &format!(", {key}: {value}"))
 }
 
 /// `[a, b]` becomes `[a, b, "c"]`. If each item has its own line, the new one has too.
@@ -217,9 +233,10 @@ fn component(step: &PathStep) -> Option<Component<'_>> {
 }
 
 fn yaml(value: &Json) -> Result<yaml_serde::Value, EditError> {
-    yaml_serde::to_value(value).map_err(notation)
+    yaml_serde::to_value(value).map_err(|_| not_edited())
 }
 
-fn notation(error: impl std::fmt::Display) -> EditError {
-    EditError::Notation(error.to_string())
+/// The library's own words name its types.
+fn not_edited() -> EditError {
+    EditError::Notation("YAML of this form, such as a map or list in brackets, is not edited".to_owned())
 }

@@ -108,6 +108,18 @@ fn malformed_arns_are_rejected() {
     assert!("arn:aws:ecs:us-east-1:123456789012:task-definition/web".parse::<TaskDefinitionArn>().is_err());
 }
 
+#[test]
+fn revisions_of_one_definition_have_an_order() {
+    let arn = |name: &str| -> TaskDefinitionArn {
+        format!("arn:aws:ecs:us-east-1:123456789012:task-definition/{name}").parse().unwrap()
+    };
+    assert_eq!(arn("web:10").previous(), Some(arn("web:9")));
+    assert_eq!(arn("web:1").previous(), None);
+    // By number, not as text
+    assert!(arn("web:9").is_before(&arn("web:10")) && !arn("web:10").is_before(&arn("web:9")));
+    assert!(!arn("web:9").is_before(&arn("web:9")) && !arn("api:9").is_before(&arn("web:10")));
+}
+
 proptest! {
     #[test]
     fn parsing_never_panics(text in "\\PC*") {

@@ -9,8 +9,10 @@ use std::{collections::BTreeMap, fmt};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::ports;
 use super::release::Releases;
-use super::schema::{Choice, Field, Kind, PORT, REAL_PORT, choices, configuration};
+use super::schema::{Choice, DefaultValue, Field, Kind, PORT, REAL_PORT, choices, configuration};
+use crate::release::Release;
 
 /// Configuration that Consul passes to Envoy as it is. It is not printed, because it may contain secrets.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
@@ -60,6 +62,8 @@ const fn any(text: &'static str) -> Choice {
 
 const LOG_LEVELS: &[Choice] = &[any("TRACE"), any("DEBUG"), any("INFO"), any("WARN"), any("ERROR")];
 const STATUSES: &[Choice] = &[any("passing"), any("warning"), any("critical"), any("maintenance")];
+/// The releases before 0.6 that know `proxy.publicListenerPort`, by their `config/schema.json`.
+const WITH_LISTENER_PORT: &[Release] = &[Release::new(0, 4, 3), Release::new(0, 5, 2)];
 const ANY_NUMBER: Kind = Kind::Whole(i64::MIN, i64::MAX);
 const COUNT: Kind = Kind::Whole(0, i64::MAX);
 const PERCENT: Kind = Kind::Whole(0, 100);
@@ -212,9 +216,11 @@ configuration! {
     /// The proxy of a service.
     section PROXY => ServiceProxy [lenient read] {
         "config" => config: Option<OpaqueConfig> = Field::may(Kind::AnyMap);
-        "localServiceAddress" => local_service_address: Option<String> = Field::may(Kind::Text).since(7);
-        "publicListenerPort" => public_listener_port: Option<u16> = Field::may(PORT).since(6);
-        "healthCheckPort" = Field::may(PORT).since(7);
+        "localServiceAddress" => local_service_address: Option<String> =
+            Field::may(Kind::Text).since(7).default(DefaultValue::Text("127.0.0.1"));
+        "publicListenerPort" => public_listener_port: Option<u16> =
+            Field::may(PORT).since(6).and_in(WITH_LISTENER_PORT).default(DefaultValue::Port(ports::PUBLIC_LISTENER));
+        "healthCheckPort" = Field::may(PORT).since(7).default(DefaultValue::Port(ports::READINESS));
         "upstreams" => upstreams: Option<Vec<Upstream>> = Field::may(Kind::Maps(&UPSTREAM));
         "meshGateway" => mesh_gateway: Option<MeshGateway> = Field::may(Kind::Map(&MESH_GATEWAY));
         "expose" => expose: Option<Expose> = Field::may(Kind::Map(&EXPOSE));

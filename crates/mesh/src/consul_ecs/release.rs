@@ -14,7 +14,7 @@ pub const NEWEST: Release = line(10);
 /// The first line of Consul with auth methods of type `aws-iam`, with which tasks log in.
 pub const FIRST_CONSUL_WITH_LOGINS: Release = Release::line(1, 12);
 /// The newest line of Consul that this version knows.
-pub const NEWEST_CONSUL: Release = Release::line(2, 0);
+pub const NEWEST_CONSUL: Release = Release::line(2, 1);
 
 /// Releases from a first to a last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +22,19 @@ pub struct Releases {
     pub since: Release,
     /// The last release or line; `None` if the newest is one.
     pub until: Option<Release>,
+    /// Releases of lines before the first: a backport, which later releases of its line have too.
+    pub backports: &'static [Release],
 }
 
 impl Releases {
     /// From 0.`minor` on.
     pub const fn since(minor: u64) -> Self {
-        Self { since: line(minor), until: None }
+        Self::from(line(minor))
+    }
+
+    /// From a release on.
+    pub const fn from(since: Release) -> Self {
+        Self { since, until: None, backports: &[] }
     }
 
     /// Up to 0.`minor`.
@@ -38,18 +45,25 @@ impl Releases {
 
     /// One release, or all of a line.
     pub const fn only(release: Release) -> Self {
-        Self { since: release, until: Some(release) }
+        Self { since: release, until: Some(release), backports: &[] }
+    }
+
+    /// The ranges without gaps that they consist of.
+    fn ranges(self) -> impl Iterator<Item = Self> + Clone {
+        let backports = self.backports.iter().map(|since| Self { until: Some(since.in_line()), ..Self::from(*since) });
+        backports.chain([Self { backports: &[], ..self }])
     }
 
     pub fn overlaps(self, other: Self) -> bool {
         let starts_before_end =
             |one: Self, other: Self| other.until.is_none_or(|until| one.since.first() <= until.last());
-        starts_before_end(self, other) && starts_before_end(other, self)
+        let meets = |one: Self, other: Self| starts_before_end(one, other) && starts_before_end(other, one);
+        self.ranges().any(|one| other.ranges().any(|other| meets(one, other)))
     }
 
     /// Whether they contain a release, or the newest release of a line.
     pub fn contain(self, release: Release) -> bool {
-        release.last() >= self.since.first() && self.until.is_none_or(|until| release.first() <= until.last())
+        self.overlaps(Self::only(release))
     }
 
     /// Some release of them: the newest line that is certain.
@@ -58,9 +72,10 @@ impl Releases {
     }
 }
 
-/// For example `0.6 or older`, `0.5 to 0.6`, `0.7`, `0.9.4 or newer`.
+/// For example `0.6 or older`, `0.5 to 0.6`, `0.7`, `0.9.4 or newer`, `0.5.2, 0.6 or newer`.
 impl fmt::Display for Releases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.backports.iter().try_for_each(|release| write!(f, "{release}, "))?;
         match self.until {
             None => write!(f, "{} or newer", self.since),
             Some(until) if until == self.since => write!(f, "{until}"),
@@ -183,10 +198,13 @@ features! {
         /// <https://github.com/hashicorp/terraform-aws-consul-ecs/pull/412>
         DockerHub: Releases::since(7).until(9),
         /// The health check of the control plane fails with an answer that is an error.
-        StrictHealthCheck: Releases { since: Release::new(0, 7, 1), until: None },
+        StrictHealthCheck: Releases::from(Release::new(0, 7, 1)),
+        /// The controller reads the kind of a gateway from a tag of the task role.
+        /// <https://github.com/hashicorp/consul-ecs/pull/216>
+        GatewayKindTag: Releases::from(Release::new(0, 7, 2)),
         /// After TERM, health-sync goes on to write what it sees, and may overwrite the critical status.
         /// <https://github.com/hashicorp/consul-ecs/pull/290>
-        SyncsAfterTerm: Releases { since: line(7), until: Some(Release::new(0, 9, 1)) },
+        SyncsAfterTerm: Releases { until: Some(Release::new(0, 9, 1)), ..Releases::since(7) },
         /// Traffic is redirected to the proxy unless the configuration says otherwise.
         TransparentProxy: Releases::since(8),
         /// The dataplane's checks pass only if every synced container is healthy.
@@ -219,7 +237,7 @@ mod tests {
 
     #[test]
     fn releases_contain_and_overlap() {
-        let resilience = Releases { since: Release::new(0, 9, 4), until: None };
+        let resilience = Releases::from(Release::new(0, 9, 4));
         let only = |text: &str| Releases::only(text.parse().unwrap());
         assert!(
             resilience.overlaps(only("0.9.4"))
@@ -230,6 +248,28 @@ mod tests {
         assert!(!resilience.overlaps(Generation::ControlPlane.releases()));
         assert!(!Generation::Client.fits(line(7)) && Generation::Client.fits(Release::new(0, 6, 9)));
         assert!(Generation::ControlPlane.fits(Release::new(0, 7, 3)) && Generation::Dataplane.fits(NEWEST));
+    }
+
+    #[test]
+    fn a_backport_is_in_its_line_only() {
+        const BACKPORTS: &[Release] = &[Release::new(0, 4, 3), Release::new(0, 5, 2)];
+        let port = Releases { backports: BACKPORTS, ..Releases::since(6) };
+        for (text, has_it) in [
+            ("0.3.0", false),
+            ("0.4.1", false),
+            ("0.4.3", true),
+            ("0.5.0", false),
+            ("0.5.1", false),
+            ("0.5.2", true),
+            ("0.5", true),
+            ("0.6.0", true),
+            ("0.10.1", true),
+        ] {
+            let release = text.parse().unwrap();
+            assert_eq!(port.contain(release), has_it, "{text}");
+            assert_eq!(port.overlaps(Releases::only(release)), has_it, "{text}");
+        }
+        assert_eq!(port.to_string(), "0.4.3, 0.5.2, 0.6 or newer");
     }
 
     #[test]

@@ -21,6 +21,15 @@ pub struct Field {
     pub is_nullable: bool,
     /// Whether the registration depends on it: then the controller reads it.
     pub is_read: bool,
+    /// The value that has the same effect as none, beside zero and an empty string.
+    pub default: Option<DefaultValue>,
+}
+
+/// What consul-ecs or Consul uses in place of an absent field.
+#[derive(Debug, Clone, Copy)]
+pub enum DefaultValue {
+    Port(u16),
+    Text(&'static str),
 }
 
 /// The type of a field.
@@ -76,7 +85,7 @@ impl Field {
     /// A field that may be absent or null.
     pub(super) const fn may(kind: Kind) -> Self {
         let releases = super::release::Feature::Configuration.releases();
-        Self { name: "", kind, releases, is_required: false, is_nullable: true, is_read: false }
+        Self { name: "", kind, releases, is_required: false, is_nullable: true, is_read: false, default: None }
     }
 
     pub(super) const fn must(kind: Kind) -> Self {
@@ -94,6 +103,25 @@ impl Field {
 
     pub(super) const fn since_release(self, minor: u64, patch: u64) -> Self {
         Self { releases: Releases { since: Release::new(0, minor, patch), ..self.releases }, ..self }
+    }
+
+    /// Adds releases of older lines, which got the field later.
+    pub(super) const fn and_in(self, backports: &'static [Release]) -> Self {
+        Self { releases: Releases { backports, ..self.releases }, ..self }
+    }
+
+    pub(super) const fn default(self, default: DefaultValue) -> Self {
+        Self { default: Some(default), ..self }
+    }
+
+    /// Whether a value has the same effect as none.
+    fn is_needless<T>(&self, value: &FieldValue<'_, T>) -> bool {
+        match (value, self.default) {
+            (FieldValue::Null, _) => true,
+            (FieldValue::Number(number), Some(DefaultValue::Port(port))) => number == "0" || number.parse() == Ok(port),
+            (FieldValue::Text(text), Some(DefaultValue::Text(default))) => text.is_empty() || *text == default,
+            _ => false,
+        }
     }
 
     pub(super) const fn until(self, minor: u64) -> Self {
@@ -306,6 +334,11 @@ impl<'t, T: ConfigTree<'t>> ConfigCheck<'t, T> {
     fn map(&mut self, map: T, entries: &[(&'t str, T)], section: &Section, at: &Position) {
         for (key, value) in entries {
             match section.field(key) {
+                // The release ignores the field, which changes nothing.
+                Some(field)
+                    if !section.is_strict
+                        && self.is_of_other_releases(field.releases)
+                        && field.is_needless(&value.value()) => {}
                 Some(field) if self.is_of_other_releases(field.releases) => {
                     // A field of older releases changes nothing if it is empty: the modules pass `checks` as an empty list.
                     let has_ended = self.known.is_some_and(|known| field.releases.since.first() < known.since.first());

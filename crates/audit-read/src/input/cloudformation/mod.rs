@@ -20,7 +20,7 @@ use self::{
 use super::gathered::Gathered;
 use crate::{
     app_mesh::Resource,
-    definition::{Dialect, IamRole, TaskDefinition, grants_no_lookup, service_use},
+    definition::{Dialect, IamRole, PolicyDocument, TaskDefinition, grants_no_lookup, service_use},
 };
 use document::{Entry, InputProblem, Node, SourceFile, Value};
 
@@ -44,18 +44,17 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
         if matches!(properties.value, Value::Unknown) {
             continue;
         }
-        match TaskDefinition::read(file.clone(), resource.id.to_owned(), &properties, Dialect::CloudFormation) {
-            Ok(definition) => {
-                let own = node.entries_of("Resources").iter().find(|entry| entry.key == resource.id);
-                let above = if definitions.is_empty() { node.entries() } else { &[] };
-                let repeated = above.iter().chain(own).filter_map(Entry::repeated);
-                let repeated_keys = repeated.chain(resource.node.repeated_keys()).collect();
-                let construct = construct(resource.node);
-                let created_by = resource.condition().is_none().then(|| file.name.clone());
-                definitions.push(TaskDefinition { construct, is_synthesised, created_by, repeated_keys, ..definition });
-            }
-            Err(mismatch) => gathered.problems.push(mismatch.problem(file, resource.id)),
-        }
+        let (definition, mismatches) =
+            TaskDefinition::read(file.clone(), resource.id.to_owned(), &properties, Dialect::CloudFormation);
+        gathered.problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(file, resource.id)));
+        let Some(definition) = definition else { continue };
+        let own = node.entries_of("Resources").iter().find(|entry| entry.key == resource.id);
+        let above = if definitions.is_empty() { node.entries() } else { &[] };
+        let repeated = above.iter().chain(own).filter_map(Entry::repeated);
+        let repeated_keys = repeated.chain(resource.node.repeated_keys()).collect();
+        let construct = construct(resource.node);
+        let created_by = resource.condition().is_none().then(|| file.name.clone());
+        definitions.push(TaskDefinition { construct, is_synthesised, created_by, repeated_keys, ..definition });
     }
     for definition in &mut definitions {
         definition.declared_role = role(file, node, &definition.address, &resources, &mut scopes);
@@ -68,10 +67,9 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
         };
         let properties = service.resolved(scope);
         let name = construct(service.node).unwrap_or_else(|| service.id.to_owned());
-        match service_use(file.clone(), name, &properties, Dialect::CloudFormation) {
-            Ok(service) => definition.services.push(service),
-            Err(mismatch) => gathered.problems.push(mismatch.problem(file, "")),
-        }
+        let (service, mismatches) = service_use(file.clone(), name, &properties, Dialect::CloudFormation);
+        definition.services.extend(service);
+        gathered.problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(file, "")));
     }
     let read = |resource: &TemplateResource<'_>| app_mesh::read(file, resource, scopes.of(resource.condition()));
     let mesh_resources: Vec<Resource> = resources.iter().filter_map(read).collect();
@@ -99,7 +97,9 @@ fn role(
     let properties = role.resolved(scopes.of(role.condition()));
     let policies =
         if is_given_away(role.id, template, resources) { None } else { policies(role, &properties, resources, scopes) };
-    IamRole::read(file.clone(), &properties, Dialect::CloudFormation, policies).ok()
+    let with_file = |node: Node| PolicyDocument { file: Arc::clone(file), node };
+    let policies = policies.map(|documents| documents.into_iter().map(with_file).collect());
+    IamRole::read(file.clone(), &properties, Dialect::CloudFormation, policies)
 }
 
 /// The documents of a role's policies; `None` if one of them is not in the template.

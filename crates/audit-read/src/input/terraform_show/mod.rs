@@ -30,20 +30,18 @@ pub(super) fn read_shown(file: &Arc<SourceFile>, node: &Node, gathered: &mut Gat
     let all = resources(node);
     let mut read: Vec<(&Planned<'_>, TaskDefinition)> = Vec::new();
     for resource in all.iter().filter(|resource| resource.kind == "aws_ecs_task_definition") {
-        match definition(file, resource, &references) {
-            Ok(definition) => read.push((resource, definition)),
-            Err(problem) => gathered.problems.push(problem),
-        }
+        let definition = definition(file, resource, &references, &mut gathered.problems);
+        read.extend(definition.map(|definition| (resource, definition)));
     }
     let definitions = Definitions::of(read.iter().map(|(resource, _)| *resource));
     let mut uses: Vec<(usize, ServiceUse)> = Vec::new();
     for service in all.iter().filter(|resource| resource.kind == "aws_ecs_service") {
         let Some(index) = references.definition_of(service, &definitions) else { continue };
         let node = service_node(&service.values, &service.place);
-        match service_use(file.clone(), service.address.to_owned(), &node, Dialect::Ecs) {
-            Ok(service) => uses.push((index, service)),
-            Err(mismatch) => gathered.problems.push(mismatch.problem(file, "")),
-        }
+        let (service, mismatches) =
+            service_use(file.clone(), service.address.to_owned(), &node, Dialect::TerraformPlan);
+        uses.extend(service.map(|service| (index, service)));
+        gathered.problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(file, "")));
     }
     for (index, service) in uses {
         if let Some((_, definition)) = read.get_mut(index) {
@@ -58,18 +56,22 @@ fn definition(
     file: &Arc<SourceFile>,
     resource: &Planned<'_>,
     references: &References<'_>,
-) -> Result<TaskDefinition, InputProblem> {
-    let containers = containers(file, resource)
-        .map_err(|error| InputProblem::at(file, error.span, format!("{}: {}", resource.address, error.reason)))?;
+    problems: &mut Vec<InputProblem>,
+) -> Option<TaskDefinition> {
+    let containers = containers(file, resource).unwrap_or_else(|error| {
+        problems.push(InputProblem::at(file, error.span, format!("{}: {}", resource.address, error.reason)));
+        Node { value: Value::Unknown, place: resource.place.clone() }
+    });
     let is_set = |attribute: &str| references.is_set(resource.address, attribute);
     let node = definition_node(&resource.values, &resource.place, containers, &is_set);
-    let read = TaskDefinition::read(file.clone(), resource.address.to_owned(), &node, Dialect::Ecs)
-        .map_err(|mismatch| mismatch.problem(file, resource.address))?;
+    let (read, mismatches) =
+        TaskDefinition::read(file.clone(), resource.address.to_owned(), &node, Dialect::TerraformPlan);
+    problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(file, resource.address)));
     let call = resource.module.map(|module| {
         let (file, span) = (Arc::clone(file), resource.place.span);
         Arc::new(ModuleCall { module: module.to_owned(), file, span })
     });
-    Ok(TaskDefinition { call, block: references.block(resource.address), ..read })
+    Some(TaskDefinition { call, block: references.block(resource.address), ..read? })
 }
 
 /// The containers, which are JSON in a string. A missing string is unknown, because a task definition must have

@@ -21,6 +21,10 @@ use terraform::{
 /// The modules that make a task definition: `controller` from 0.7 on, `acl-controller` before.
 const MODULES: [&str; 4] = ["mesh-task", "gateway-task", "controller", "acl-controller"];
 
+/// The modules whose default image of consul-ecs has another release than they, by their `variables.tf`.
+const IMAGES: [(Release, Release); 2] =
+    [(Release::new(0, 4, 2), Release::new(0, 4, 1)), (Release::new(0, 6, 1), Release::new(0, 6, 0))];
+
 static RELEASE: LazyLock<Body> = LazyLock::new(|| parsed(include_str!("consul_ecs/release.tf")));
 static TASK: LazyLock<Body> = LazyLock::new(|| parsed(include_str!("consul_ecs/task.tf")));
 static CLIENT: LazyLock<Body> = LazyLock::new(|| parsed(include_str!("consul_ecs/client.tf")));
@@ -37,7 +41,7 @@ fn parsed(text: &str) -> Body {
 /// A module in one of its versions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConsulEcs {
-    name: &'static str,
+    pub(super) name: &'static str,
     /// A line if a version constraint leaves the patch open.
     pub(super) release: Release,
     /// Whether the module is a fork, which may differ from `HashiCorp`'s.
@@ -63,11 +67,16 @@ impl ConsulEcs {
     /// The values of the files' variables. `cause`: why a part of what is `given` is unknown.
     fn inputs(self, given: Node, cause: Option<UnknownCause>, at: Span) -> BTreeMap<String, Input> {
         let release = self.release;
-        let version = if release.patch.is_some() { release.to_string() } else { format!("{release}.{HOLE}") };
+        let shown = |release: Release| match release.patch {
+            Some(_) => release.to_string(),
+            None => format!("{release}.{HOLE}"),
+        };
+        let image = IMAGES.iter().find(|(module, _)| *module == release).map_or(release, |(_, image)| *image);
         let has = |feature: &Feature| entry(format!("{feature:?}"), node(Value::Bool(feature.is_in(release)), at));
         let own = [
             ("module", text(self.name, at)),
-            ("version", text(version, at)),
+            ("version", text(shown(release), at)),
+            ("image", text(shown(image), at)),
             ("generation", text(format!("{:?}", Generation::of(release)), at)),
             ("has", map(Feature::ALL.iter().map(has).collect(), at)),
             ("unknown", unknown(at)),

@@ -14,7 +14,7 @@ use super::{
     targets::{Target, target},
 };
 use crate::{
-    definition::{Dialect, ModuleCall, ServiceUse, TaskDefinition, service_use},
+    definition::{Dialect, HashiCorpModule, ModuleCall, ServiceUse, TaskDefinition, service_use},
     input::terraform_attributes::{definition_node, service_node},
 };
 
@@ -81,18 +81,16 @@ impl<'r> Declarations<'r> {
     }
 
     fn definition(&mut self, module: &Module<'_>, block: &Block, instance: &Instance) {
-        let (read, cause) = module.with_cause(|| definition(module, block, instance, self.roles));
-        match read {
-            Ok(definition) => {
-                let is_unknown = definition.containers.items.is_empty() || module.is_provided();
-                if is_unknown && !definition.containers.is_complete {
-                    self.note(&definition, block.name_span(), cause.or_else(|| instance.cause.clone()));
-                }
-                let name = block.label(1).unwrap_or_default().to_owned();
-                self.found.push(Found { target: Target::Resource(name), is_checked: true, definition });
-            }
-            Err(problem) => self.problems.push(problem),
+        let ((definition, problems), cause) = module.with_cause(|| definition(module, block, instance, self.roles));
+        let has_problems = !problems.is_empty();
+        self.problems.extend(problems);
+        let Some(definition) = definition else { return };
+        let is_unknown = definition.containers.items.is_empty() || module.is_provided();
+        if is_unknown && !definition.containers.is_complete && !has_problems {
+            self.note(&definition, block.name_span(), cause.or_else(|| instance.cause.clone()));
         }
+        let name = block.label(1).unwrap_or_default().to_owned();
+        self.found.push(Found { target: Target::Resource(name), is_checked: true, definition });
     }
 
     /// Says that the containers of a definition are not known.
@@ -138,8 +136,13 @@ impl<'r> Declarations<'r> {
             let reason = format!("it is a fork of HashiCorp's {} and is checked as the original; ", called.release);
             self.unread(module, call, &reason);
         }
+        let first = self.found.len();
         for instance in module.instances(call) {
             self.called(&called.module(module, call, &instance), call.label(0).unwrap_or_default());
+        }
+        let made_by = HashiCorpModule { name: called.name, release: called.release };
+        for found in self.found.iter_mut().skip(first) {
+            found.definition.module = Some(made_by);
         }
     }
 
@@ -176,53 +179,55 @@ impl<'r> Declarations<'r> {
             return;
         }
         for instance in module.instances(block).into_iter().take(1) {
-            match service(module, block, &instance) {
-                Ok(service) => run.iter_mut().for_each(|one| one.definition.services.push(service.clone())),
-                Err(problem) => self.problems.push(problem),
+            let (service, problems) = service(module, block, &instance);
+            for one in &mut run {
+                one.definition.services.extend(service.clone());
             }
+            self.problems.extend(problems);
         }
     }
 }
 
+/// What was read, and the problems with values that count as unknown.
+type Read<T> = (Option<T>, Vec<InputProblem>);
+
 /// Reads an instance of a task definition.
-fn definition(
-    module: &Module<'_>,
-    block: &Block,
-    instance: &Instance,
-    roles: &Roles,
-) -> Result<TaskDefinition, InputProblem> {
+fn definition(module: &Module<'_>, block: &Block, instance: &Instance, roles: &Roles) -> Read<TaskDefinition> {
     let file = module.directory().file(block.file);
     // A HashiCorp module makes one definition, which is known by the address of its call.
     let address = if module.is_provided() { module.address().to_owned() } else { address(module, block, instance) };
     let reader = module.reader(block, instance);
-    let containers = containers(module, reader)
-        .map_err(|error| InputProblem::at(&file, error.span, format!("{address}: {}", error.reason)))?;
+    let mut problems = Vec::new();
+    let containers = containers(module, reader).unwrap_or_else(|error| {
+        problems.push(InputProblem::at(&file, error.span, format!("{address}: {}", error.reason)));
+        unknown(error.span)
+    });
     let names = ["family", "network_mode", "task_role_arn", "execution_role_arn", "requires_compatibilities", "tags"];
-    let values = reader.values(&names, &["volume", "proxy_configuration"]);
+    let values = reader.values(&names, &["volume", "proxy_configuration", "runtime_platform"]);
     let values = module.tagged(values);
     let place = Place::fixed(block.name_span());
     let is_set = |attribute: &str| Some(block.body.attribute(attribute).is_some());
     let node = definition_node(&values, &place, containers, &is_set);
-    let read = TaskDefinition::read(file.clone(), address.clone(), &node, Dialect::Terraform)
-        .map_err(|mismatch| mismatch.problem(&file, &address))?;
+    let (read, mismatches) = TaskDefinition::read(file.clone(), address.clone(), &node, Dialect::Terraform);
+    problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(&file, &address)));
     let declared_role = block.body.attribute("task_role_arn").and_then(|attribute| roles.role(module, attribute));
     let created_by = (!module.is_repeated(block)).then(|| module.root_path().to_string_lossy().into_owned());
     let call = module.call().map(|call| {
         Arc::new(ModuleCall { module: call.module.clone(), file: Arc::clone(&call.file), span: call.span })
     });
-    Ok(TaskDefinition { call, created_by, declared_role, ..read })
+    (read.map(|read| TaskDefinition { call, created_by, declared_role, ..read }), problems)
 }
 
 /// Reads an instance of a service.
-fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Result<ServiceUse, InputProblem> {
+fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Read<ServiceUse> {
     let reader = module.reader(block, instance);
     let values = reader
         .values(&["name", "propagate_tags", "launch_type", "tags"], &["capacity_provider_strategy", "load_balancer"]);
     let values = module.tagged(values);
     let node = service_node(&values, &Place::fixed(block.name_span()));
     let file = module.directory().file(block.file);
-    service_use(file.clone(), address(module, block, instance), &node, Dialect::Terraform)
-        .map_err(|mismatch| mismatch.problem(&file, ""))
+    let (service, mismatches) = service_use(file.clone(), address(module, block, instance), &node, Dialect::Terraform);
+    (service, mismatches.iter().map(|mismatch| mismatch.problem(&file, "")).collect())
 }
 
 /// The address of an instance: `module.web.aws_ecs_task_definition.this[0]`.

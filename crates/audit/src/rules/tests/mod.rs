@@ -15,7 +15,7 @@ mod secrecy;
 pub(crate) fn definition(json: &str) -> TaskDefinition {
     let file = Arc::new(SourceFile::new("task.json", json));
     let node = parse_json(&file.text, &Route::default()).unwrap();
-    ecs_definition(file, &node).unwrap()
+    ecs_definition(file, &node).0.unwrap()
 }
 
 /// The definition in a text, as the only one of a run.

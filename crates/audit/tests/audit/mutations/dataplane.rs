@@ -156,7 +156,7 @@ consul-transparent-proxy-launch-type: config.transparentProxy.enabled = absent
 consul-transparent-proxy-launch-type: config.transparentProxy = absent
 ok: requiresCompatibilities = ["EC2"]
   given @privileged
-consul-transparent-proxy-launch-type: requiresCompatibilities = ["EXTERNAL"]
+consul-task-platform consul-transparent-proxy-launch-type: requiresCompatibilities = ["EXTERNAL"]
   given @privileged
 consul-dns-without-transparent-proxy: config.transparentProxy.consulDNS = {"enabled": true}
 ok: config.transparentProxy.consulDNS = {"enabled": false}

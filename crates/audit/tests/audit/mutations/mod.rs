@@ -12,7 +12,9 @@ mod ecs;
 mod every_mesh_task;
 mod exports;
 mod gateways;
+mod harmless;
 mod pairs;
+mod start;
 mod tables;
 
 use std::{iter, sync::LazyLock};
@@ -36,6 +38,8 @@ static BY_SUBJECT: Mutations = LazyLock::new(|| {
         app_mesh::TABLE,
         exports::TABLE,
         ecs::TABLE,
+        harmless::TABLE,
+        start::TABLE,
     ];
     tables.into_iter().flat_map(tables::read).collect()
 });

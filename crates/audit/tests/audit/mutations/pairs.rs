@@ -138,8 +138,8 @@ consul-app-essential: web / essential = false
 consul-app-essential: web / = absent
   given config.healthSyncContainers = []
   repaired { "name": "web", "image": "example/web:1.4.2", "portMappings": [{ "containerPort": 9090 }], "dependsOn": [{ "containerName": "consul-dataplane", "condition": "HEALTHY" }] }
-consul-app-order: cache / = { "name": "cache", "image": "redis:7", "essential": false }
-  repaired { "name": "cache", "image": "redis:7", "essential": false, "dependsOn": [{ "containerName": "web", "condition": "START" }] }
+consul-app-order: worker / = { "name": "worker", "image": "example/worker:7" }
+  repaired { "name": "worker", "image": "example/worker:7", "dependsOn": [{ "containerName": "web", "condition": "START" }] }
 consul-app-shutdown-delay: web / entryPoint[3] = "1m30s"
   given web / mountPoints = [{ "sourceVolume": "consul_data", "containerPath": "/consul" }]
   given web / entryPoint = ["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay", "60s"]

@@ -64,7 +64,8 @@ fn calls_become_the_definitions_that_the_modules_make() {
         check("task role".to_owned(), same(&read.task_role, &rendered.task_role));
         check("execution role".to_owned(), same(&read.execution_role, &rendered.execution_role));
         // The order of volumes and tags has no meaning.
-        let volumes = |definition: &TaskDefinition| sorted(definition.volumes.items.iter().map(text));
+        let volumes =
+            |definition: &TaskDefinition| sorted(definition.volumes.items.iter().map(|volume| text(&volume.name)));
         let expected = if rendered.volumes.is_present { volumes(&rendered) } else { Vec::new() };
         check("volumes".to_owned(), volumes(&read) == expected);
         let tags = |definition: &TaskDefinition| {
@@ -111,6 +112,56 @@ fn calls_of_the_newest_modules_become_the_same_with_newer_images() {
         assert_eq!(version(&new), expected, "{name}");
     }
     assert!(count > 5, "{count}");
+}
+
+/// What a module makes by itself cannot be edited at its call.
+#[test]
+fn the_help_at_a_call_names_the_version_of_the_module() {
+    let call = |version: &str, more: &str| {
+        format!(
+            "module \"web\" {{\n  source = \"hashicorp/consul-ecs/aws//modules/mesh-task\"\n  version = \"{version}\"\n  family = \"web\"\n  \
+             port = 8080\n  consul_server_hosts = \"consul.example.internal\"\n  container_definitions = [{{ name = \"web\", image = \"web:1\" \
+             }}]\n{more}}}\n"
+        )
+    };
+    let help = |text: &str, rule: &str| {
+        let mut material = Material::default();
+        read_source(SourceFile::new("main.tf", text).into(), true, &mut material).unwrap();
+        let found = audit::audit(&material);
+        found.into_iter().find(|finding| finding.rule.id == rule).map(|finding| finding.help)
+    };
+    let check = "consul-control-plane-health-check";
+    let corrected = Some("set the version of the module mesh-task to 0.7.1 or newer".to_owned());
+    assert_eq!(help(&call("0.7.0", ""), check), corrected);
+    assert_eq!(help(&call("0.7.0", ""), "consul-release-defect"), corrected);
+    assert_eq!(help(&call("0.7.1", ""), check), None);
+    // An input is corrected where it stands.
+    let image = "  consul_ecs_image = \"hashicorp/consul-ecs:0.7.0\"\n";
+    assert_eq!(help(&call("0.7.1", image), "consul-release-defect").as_deref(), Some("use consul-ecs 0.7.1 or newer"));
+}
+
+#[test]
+fn a_module_has_the_default_images_of_its_version() {
+    for (version, expected) in [
+        ("0.3.0", &["consul-ecs:0.3.0", "consul:1.11.2", "envoy-alpine:v1.20.1"][..]),
+        ("0.4.2", &["consul-ecs:0.4.1", "consul:1.11.4", "envoy-alpine:v1.20.2"]),
+        ("0.5.1", &["consul-ecs:0.5.1", "consul:1.12.2", "envoy-alpine:v1.21.4"]),
+        ("0.6.1", &["consul-ecs:0.6.0", "consul:1.15.4", "envoy-distroless:v1.23.10"]),
+        ("0.7.0", &["consul-ecs:0.7.0", "consul-dataplane:1.3.0"]),
+        ("0.8.1", &["consul-ecs:0.8.1", "consul-dataplane:1.4.2"]),
+        ("0.9.4", &["consul-ecs:0.9.4", "consul-dataplane:1.8.2"]),
+    ] {
+        let source = format!(
+            "module \"web\" {{\n  source = \"hashicorp/consul-ecs/aws//modules/mesh-task\"\n  version = \"{version}\"\n  family = \
+             \"web\"\n  port = 8080\n  container_definitions = [{{ name = \"web\", image = \"web:1\" }}]\n}}\n"
+        );
+        let definition = definition("main.tf", &source);
+        let images: Vec<String> = definition.containers.items.iter().map(|container| text(&container.image)).collect();
+        for image in expected {
+            let is_there = images.iter().any(|found| found.rsplit('/').next() == Some(image));
+            assert!(is_there, "{version}: {image} is not in {images:?}");
+        }
+    }
 }
 
 /// Up to 0.6, the module syncs no container's health if there are checks. Source:

@@ -11,10 +11,20 @@ const STOPPED: &str = include_str!("../../../../../events/task-stopped-essential
 #[test]
 fn disabled_rule_is_enabled() {
     let rules = |is_enabled| Ok(vec![("mesh-changes".to_owned(), true), ("mesh-sweep".to_owned(), is_enabled)]);
-    assert_check(&check_rules(&rules(true), &commands()), Fine, "", &[]);
+    let rule = StackResource { id: "mesh-hosts".to_owned(), kind: String::new() };
+    let (with, without) = (StackResources::from([("HostDisconnectedRule".to_owned(), rule)]), StackResources::new());
+    let commands = commands();
+    let check = |rules: &Read<Vec<(String, bool)>>, resources: &StackResources, repair: &str| {
+        let stack = examples::stack("mesh", &[("Repair", repair)]);
+        check_rules(rules, &Subject { stack: &stack, resources, clusters: "", commands: &commands })
+    };
+    assert_check(&check(&rules(true), &with, "on"), Fine, "", &[]);
     let enable = "aws events enable-rule --name mesh-sweep --region us-east-1";
-    assert_check(&check_rules(&rules(false), &commands()), Failed, "", &[enable]);
-    assert_check(&check_rules(&Err("denied".to_owned()), &commands()), Unknown, "", &[]);
+    assert_check(&check(&rules(false), &with, "on"), Failed, "", &[enable]);
+    assert_check(&check(&Err("denied".to_owned()), &with, "on"), Unknown, "", &[]);
+    // Without events of hosts, in a stack that is too old or does not want them
+    assert_check(&check(&rules(true), &without, "on"), Warning, "hosts that disconnect", &[]);
+    assert_check(&check(&rules(true), &without, "off"), Fine, "With Repair=off, none is about hosts", &[]);
 }
 
 #[test]

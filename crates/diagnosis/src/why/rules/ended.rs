@@ -3,12 +3,13 @@
 
 use jiff::Timestamp;
 use mesh::{
+    arn::TaskDefinitionArn,
     task::{ContainerEnd, TaskEnd, TaskPhase},
     time::elapsed,
 };
 use report::LogAction;
 
-use super::{Conclusion, TaskEvidence, WhyCause, moment};
+use super::{Conclusion, Condition, TaskEvidence, WhyCause, moment};
 use crate::status::TIME_TO_DEREGISTER;
 
 /// What the reason of a task that a service stops begins with.
@@ -80,11 +81,21 @@ pub(super) fn spot_interruption(evidence: &TaskEvidence<'_>) -> Option<Conclusio
     Some(Conclusion::ended(WhyCause::SpotInterruption, sentence))
 }
 
-/// Its container instance was terminated.
+/// A part of the reason of a task whose container instance is replaced: ECS drains managed instances after 14 days
+/// (<https://docs.aws.amazon.com/batch/latest/userguide/ecs-managed-instances-instance-draining.html>).
+const DRAINING: &str = "instance draining";
+
+/// Its container instance was terminated, or drained to be replaced.
 pub(super) fn instance_terminated(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
-    with_code(evidence, "TerminationNotice")?;
-    let sentence = "It ended normally: its container instance was terminated. Its service starts another task. No \
-                    action needed";
+    let end = evidence.end.as_ref()?;
+    let what = match (end.code.as_deref(), end.reason.as_deref()) {
+        (Some("TerminationNotice"), _) => "terminated",
+        (_, Some(reason)) if reason.contains(DRAINING) => "drained",
+        _ => return None,
+    };
+    let sentence = format!(
+        "It ended normally: its container instance was {what}. Its service starts another task. No action needed"
+    );
     Some(Conclusion::ended(WhyCause::InstanceTerminated, sentence))
 }
 
@@ -139,6 +150,11 @@ fn unwanted<'a>(evidence: &'a TaskEvidence<'_>) -> Option<&'a TaskEnd> {
     evidence.end.as_ref().filter(|end| !WANTED.contains(&end.code.as_deref().unwrap_or_default()))
 }
 
+/// The end of a task that never ran, unless the end was asked for.
+fn never_ran<'a>(evidence: &'a TaskEvidence<'_>) -> Option<&'a TaskEnd> {
+    unwanted(evidence).filter(|end| end.has_never_run())
+}
+
 /// The reason of the task or of one of its containers that contains one of these texts.
 fn reason_with<'a>(end: &'a TaskEnd, texts: &[&str]) -> Option<&'a str> {
     let of_containers = end.containers.iter().filter_map(|container| container.reason.as_deref());
@@ -171,7 +187,7 @@ pub(super) fn mesh_init(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 
 /// An image could not be pulled.
 pub(super) fn image(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
-    let reason = reason_with(evidence.end.as_ref()?, &["CannotPull", "ImageManifest", "pull image"])?;
+    let reason = reason_with(never_ran(evidence)?, &["CannotPull", "ImageManifest", "pull image"])?;
     let sentence = format!(
         "It never ran because ECS could not pull an image ({reason}). Check the image's name and tag, the execution \
          role, and the network's route to the registry"
@@ -182,7 +198,7 @@ pub(super) fn image(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 /// A secret could not be read.
 pub(super) fn secret(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let reason = reason_with(
-        evidence.end.as_ref()?,
+        never_ran(evidence)?,
         &["unable to pull secrets", "unable to retrieve secret", "ResourceInitializationError"],
     )?;
     let sentence = format!(
@@ -197,7 +213,7 @@ pub(super) fn secret(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 pub(super) fn memory(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let is_it =
         |container: &&ContainerEnd| container.reason.as_deref().is_some_and(|reason| reason.contains("OutOfMemory"));
-    let container = evidence.end.as_ref()?.containers.iter().find(is_it)?;
+    let container = unwanted(evidence)?.containers.iter().find(is_it)?;
     let sentence = format!(
         "Its container {} was killed because it exceeded its memory limit. Raise the memory of the container or the \
          task, or find the leak",
@@ -263,10 +279,35 @@ pub(super) fn failed_start(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 /// ECS knows the task, and it is not one of the mesh.
 pub(super) fn not_in_the_mesh(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     evidence.cluster.filter(|cluster| cluster.others.contains(evidence.id))?;
+    if let Some(untagged) = evidence.untagged {
+        let sentence = format!(
+            "It is not in the mesh: {}. {}",
+            untagged.loss(),
+            tag_again(&untagged.member.definition.arn, &untagged.tagged)
+        );
+        return Some(Conclusion::faulty(WhyCause::NotInTheMesh, sentence));
+    }
+    let mut outside = evidence.cluster.into_iter().flat_map(|cluster| &cluster.outside.tasks);
+    if outside.any(|task| task.arn.id() == evidence.id && task.definition.is_none()) {
+        let sentence = "It is not in the mesh: another kind of definition than a task definition defines it, such as that \
+                        of a daemon. No action needed";
+        let condition = Condition::Healthy;
+        return Some(Conclusion { condition, cause: WhyCause::NotInTheMesh, sentence: sentence.to_owned() });
+    }
     let sentence = "It is not in the mesh: neither its task definition nor the task has the tag \
                     consul.hashicorp.com/mesh=true, and the definition reads no token of the controller. Add the tag \
                     to the definition and deploy it again";
     Some(Conclusion::faulty(WhyCause::NotInTheMesh, sentence))
+}
+
+/// What brings the lost mesh tag of a revision back.
+pub(in crate::why) fn tag_again(revision: &TaskDefinitionArn, tagged: &TaskDefinitionArn) -> String {
+    format!(
+        "A pipeline that registers a copy of a revision drops its tags, unless it reads them with --include TAGS. Register {} again \
+         with the tags of {}, and deploy it",
+        revision.family(),
+        tagged.short_name()
+    )
 }
 
 /// Whether it is one of the mesh is not known.

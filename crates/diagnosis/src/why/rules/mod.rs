@@ -1,6 +1,6 @@
 //! The causes that `why` knows, each a rule over what was read of a task. The first rule that applies decides.
 
-mod ended;
+pub(super) mod ended;
 mod running;
 
 use super::{
@@ -13,7 +13,7 @@ use crate::status::TaskVerdict;
 type Rule = fn(&TaskEvidence<'_>) -> Option<Conclusion>;
 
 /// All rules. What explains more comes first: a token that was deleted before the check that fails without it.
-const RULES: [Rule; 34] = [
+const RULES: [Rule; 36] = [
     ended::unsorted,
     ended::status_unknown,
     ended::not_in_the_mesh,
@@ -45,6 +45,8 @@ const RULES: [Rule; 34] = [
     running::mesh_init_failed,
     running::lost,
     running::foreign_check,
+    running::at_loopback,
+    running::held_up,
     running::unhealthy_container,
     running::health_sync_stopped,
     running::controller_failed,

@@ -12,7 +12,7 @@ use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
 use super::{Conclusion, TaskEvidence, WhyCause, moment};
 use crate::{
-    status::{TaskVerdict, first_line, is_service_token_gone, login_tokens, maintenance, remedy},
+    status::{HeldUp, TaskVerdict, first_line, is_service_token_gone, login_tokens, maintenance, remedy},
     tokens::TokenSource,
 };
 
@@ -125,6 +125,35 @@ fn failed(line: &LogLine) -> String {
     format!("the controller's last action for it failed at {} ({label}: {reason})", moment(line.at))
 }
 
+/// It is registered at 127.0.0.1.
+pub(super) fn at_loopback(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let member = evidence.active()?;
+    let address = evidence.on_node.as_ref()?.loopback(member)?;
+    let why = match member.task.placement.address {
+        None => {
+            "consul-ecs reads only an IPv4 address from the task metadata endpoint, and ECS reports none of the task (IPv6 \
+             only, or network mode host). Run it with network mode awsvpc in subnets that have IPv4 addresses"
+        }
+        Some(_) => "the task metadata endpoint had no IPv4 address when the task registered. Replace the task",
+    };
+    let sentence = format!(
+        "No other task can reach it, because it is registered in Consul at {address}: a proxy that connects there connects to \
+         its own task. The cause: {why}"
+    );
+    Some(Conclusion::faulty(WhyCause::RegisteredAtLoopback, sentence))
+}
+
+/// It does not start because a container is not healthy.
+pub(super) fn held_up(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    let held_up = HeldUp::of(evidence.active()?)?;
+    let sentence = format!(
+        "It does not start: {held_up}. Read {} and check the command of its health check{}",
+        evidence.log_of(held_up.unhealthy),
+        evidence.audit_says()
+    );
+    Some(Conclusion::faulty(WhyCause::NeverHealthy, sentence))
+}
+
 /// A container is not healthy.
 pub(super) fn unhealthy_container(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let member = evidence.active()?;
@@ -200,9 +229,18 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
             Some(Conclusion::faulty(WhyCause::NotPassing, sentence))
         }
         TaskVerdict::Disconnected(why) => {
+            let on_node = evidence.on_node.as_ref();
+            let is_passing = evidence.is_registered() == Some(true)
+                && on_node.is_some_and(|on_node| on_node.failing(evidence.id).is_empty());
+            let requests = if is_passing { ". Consul still sends requests to it: its checks pass" } else { "" };
+            let then = if evidence.active()?.task.placement.is_external() {
+                "EC2 does not know external instances, so the controller drains none of their tasks. If the instance is gone, \
+                 deregister it in ECS with --force: its tasks then stop"
+            } else {
+                "If EC2 says that the instance is gone, the next sweep drains the task"
+            };
             let sentence = format!(
-                "{why}, so ECS's data about it is out of date. Check the instance, its network and its agent. If EC2 \
-                 says that the instance is gone, the next sweep drains the task"
+                "{why}, so ECS's data about it is out of date{requests}. Check the instance, its network and its agent. {then}"
             );
             Some(Conclusion::faulty(WhyCause::Disconnected, sentence))
         }
@@ -212,6 +250,8 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
         }
         TaskVerdict::Broken(_)
         | TaskVerdict::Drained(_)
+        | TaskVerdict::Unreachable(_)
+        | TaskVerdict::NotInTheMesh(_)
         | TaskVerdict::Unknown(_)
         | TaskVerdict::Stopping
         | TaskVerdict::Healthy => None,

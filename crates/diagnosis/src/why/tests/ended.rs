@@ -55,6 +55,46 @@ fn failures_are_told_apart_by_what_ecs_says() {
 }
 
 #[test]
+fn only_a_task_that_never_ran_ended_because_of_an_image_a_secret_or_memory_that_another_container_lacked() {
+    const EXITED: (&str, &str) = ("EssentialContainerExited", "Essential container in task exited");
+    const SCALED: (&str, &str) = ("ServiceSchedulerInitiated", "Scaling activity initiated by (deployment ecs-svc/1)");
+    let agent = "aws-guardduty-agent-Xy12Zq";
+    let pull = "CannotPullContainerError: pull image manifest has been retried 1 time(s): 403 Forbidden";
+    let secrets = "ResourceInitializationError: unable to pull secrets";
+    let memory = "OutOfMemoryError: Container killed due to memory usage";
+    for reason in [pull, secrets] {
+        // In ECS, and in the log after ECS has forgotten the task
+        let containers = || vec![exited("app", Some(1), None), exited(agent, None, Some(reason))];
+        let (cause, sentence) = because(|cluster, _| stop(cluster, EXITED.0, EXITED.1, containers()));
+        assert_eq!(cause, WhyCause::EssentialContainerExited, "{sentence}");
+        assert!(sentence.starts_with("It stopped because its essential container app exited with 1"), "{sentence}");
+        let (cause, sentence) = because(|cluster, background| {
+            forget(cluster);
+            let mut line = end_line(EXITED.0, &ContainerEnd::line(&containers()));
+            line.started_at = Some(minutes_ago(99));
+            background.history.lines.push(line);
+        });
+        assert_eq!(cause, WhyCause::EssentialContainerExited, "{sentence}");
+        let (cause, _) = because(|cluster, _| stop(cluster, SCALED.0, SCALED.1, containers()));
+        assert_eq!(cause, WhyCause::StoppedByItsService);
+    }
+    // A container that was killed for its memory ends no task that its service stops
+    let killed = || vec![exited("app", Some(143), None), exited("sidecar", Some(137), Some(memory))];
+    assert_eq!(because(|cluster, _| stop(cluster, SCALED.0, SCALED.1, killed())).0, WhyCause::StoppedByItsService);
+    assert_eq!(because(|cluster, _| stop(cluster, EXITED.0, EXITED.1, killed())).0, WhyCause::OutOfMemory);
+}
+
+#[test]
+fn container_that_aws_adds_is_not_named_from_the_log() {
+    assert_because(WhyCause::EssentialContainerExited, "container app exited with 3", |cluster, background| {
+        forget(cluster);
+        let containers =
+            "ecs-service-connect-kQ3x exited with 1, aws-guardduty-agent-Xy12Zq exited with 1, app exited with 3";
+        background.history.lines.push(end_line("EssentialContainerExited", containers));
+    });
+}
+
+#[test]
 fn essential_container_without_an_exit_code_is_a_failure_too() {
     let (cause, sentence) = because(|cluster, _| stop(cluster, "EssentialContainerExited", "…", Vec::new()));
     assert_eq!(cause, WhyCause::EssentialContainerExited);
@@ -95,6 +135,8 @@ fn ordinary_ends_say_so() {
     for (code, reason, cause) in [
         ("SpotInterruption", "Your Spot Task was interrupted.", WhyCause::SpotInterruption),
         ("TerminationNotice", "Host EC2 terminated", WhyCause::InstanceTerminated),
+        // A managed instance is replaced
+        ("ServiceSchedulerInitiated", "Task stopped during instance draining", WhyCause::InstanceTerminated),
         ("ServiceSchedulerInitiated", scaling, WhyCause::StoppedByItsService),
         ("UserInitiated", "test", WhyCause::StoppedByHand),
         ("NewCode", "new reason", WhyCause::Stopped),

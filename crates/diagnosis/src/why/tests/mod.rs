@@ -82,7 +82,8 @@ fn stop(cluster: &mut InspectedCluster, code: &str, reason: &str, containers: Ve
         reason: Some(reason.to_owned()),
         containers,
         created_at: Some(minutes_ago(60)),
-        started_at: Some(minutes_ago(59)),
+        // Of a task that never ran, ECS reports none.
+        started_at: (code != "TaskFailedToStart").then(|| minutes_ago(59)),
         stopped_at: Some(minutes_ago(2)),
     };
     deregister(cluster);

@@ -9,7 +9,7 @@ use mesh::{
 use mesh_examples::container;
 
 use super::*;
-use crate::examples::{INIT, configure, described, read_token, revision};
+use crate::examples::{INIT, configure, described, lose_tag, read_token, revision};
 
 #[test]
 fn task_that_is_as_it_should_be_is_healthy() {
@@ -26,6 +26,18 @@ fn task_outside_the_mesh_is_told_what_is_missing() {
         forget(cluster);
         cluster.others.insert(id(1));
     });
+}
+
+#[test]
+fn task_whose_revision_has_lost_the_tag_is_told_which_revision_had_it() {
+    let lost = "It is not in the mesh: revision 4 lost the tag consul.hashicorp.com/mesh that revision 3 had";
+    assert_because(WhyCause::NotInTheMesh, lost, |cluster, _| lose_tag(cluster, 1));
+    assert_because(WhyCause::NotInTheMesh, "Register web again with the tags of web:3", |cluster, _| {
+        lose_tag(cluster, 1);
+    });
+    let report = asked(|cluster, _| lose_tag(cluster, 1));
+    assert_eq!(report.subject.service.as_deref(), Some("web"));
+    assert!(report.timeline.iter().any(|event| event.what.contains("web:4")), "{:?}", report.timeline);
 }
 
 #[test]
@@ -163,6 +175,17 @@ fn task_that_is_drained_because_of_its_host_names_the_host_and_since_when() {
         drain(cluster, DrainReason::HostGone.as_str());
     });
     assert_because(WhyCause::Disconnected, contact, |cluster, _| on(cluster));
+    let requests = "Consul still sends requests to it";
+    assert_because(WhyCause::Disconnected, requests, |cluster, _| on(cluster));
+    let (_, sentence) = because(|cluster, _| {
+        on(cluster);
+        fail_checks(cluster);
+    });
+    assert!(!sentence.contains(requests) && sentence.contains("If EC2 says that the instance is gone"), "{sentence}");
+    assert_because(WhyCause::Disconnected, "so the controller drains none of their tasks", |cluster, _| {
+        on(cluster);
+        described(&mut cluster.tasks[0]).placement.runs_on = Some("EXTERNAL".to_owned());
+    });
     let observed = |cluster| Inspection { clusters: vec![cluster], problems: Vec::new() };
     let mut cluster = healthy();
     on(&mut cluster);
@@ -312,6 +335,69 @@ fn container_that_is_not_healthy_is_named_with_its_log() {
         id(1)
     );
     assert_eq!((cause, sentence), (WhyCause::NeverHealthy, expected));
+}
+
+/// The first task has been created four minutes ago, and its proxy does not become healthy.
+fn hold_up(cluster: &mut InspectedCluster) {
+    deregister(cluster);
+    let task = described(&mut cluster.tasks[0]);
+    task.last_status = "PENDING".to_owned();
+    (task.end.created_at, task.end.started_at) = (Some(minutes_ago(4)), None);
+    task.containers[1] = container("app", ContainerHealth::Unknown);
+    task.containers[2].health = ContainerHealth::Unhealthy;
+    revision(&mut cluster.tasks[0]).containers[0].waits_for = vec![DATAPLANE.to_owned()];
+}
+
+#[test]
+fn unhealthy_container_that_another_one_waits_for_is_a_fault_at_once() {
+    let (cause, sentence) = because(|cluster, _| hold_up(cluster));
+    assert_eq!(cause, WhyCause::NeverHealthy);
+    let expected = "It does not start: its container app waits for consul-dataplane, which is UNHEALTHY; ECS gives up about \
+                    2026-11-23 14:56 UTC. Read the log of consul-dataplane";
+    assert!(sentence.starts_with(expected), "{sentence}");
+    let limited = "ECS gives up after its startTimeout of 90 s";
+    assert_because(WhyCause::NeverHealthy, limited, |cluster, _| {
+        hold_up(cluster);
+        revision(&mut cluster.tasks[0]).containers[2].start_timeout = Some(std::time::Duration::from_secs(90));
+    });
+    // Without a container that waits
+    assert_because(WhyCause::NeverHealthy, "its container consul-dataplane is UNHEALTHY", |cluster, _| {
+        hold_up(cluster);
+        revision(&mut cluster.tasks[0]).containers[0].waits_for.clear();
+    });
+    // Nor is Consul needed to see it, and the container that is not healthy yet still starts
+    assert_eq!(
+        because(|cluster, _| {
+            hold_up(cluster);
+            cluster.catalog = None;
+        })
+        .0,
+        WhyCause::NeverHealthy
+    );
+    let starting = because(|cluster, _| {
+        hold_up(cluster);
+        described(&mut cluster.tasks[0]).containers[2].health = ContainerHealth::Unknown;
+    });
+    assert_eq!(starting.0, WhyCause::Starting, "{}", starting.1);
+}
+
+#[test]
+fn instance_at_the_loopback_address_is_a_fault_of_its_own() {
+    let at = |address: [u8; 4]| {
+        because(move |cluster, _| {
+            described(&mut cluster.tasks[0]).placement.address = None;
+            let instances = cluster.catalog.as_mut().unwrap().instances.iter_mut().filter(|it| it.task == id(1));
+            instances.for_each(|instance| instance.address = Some(address.into()));
+        })
+    };
+    let (cause, sentence) = at([127, 0, 0, 1]);
+    assert_eq!(cause, WhyCause::RegisteredAtLoopback);
+    assert!(
+        sentence.starts_with("No other task can reach it, because it is registered in Consul at 127.0.0.1"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("consul-ecs reads only an IPv4 address"), "{sentence}");
+    assert_eq!(at([10, 0, 0, 9]).0, WhyCause::Healthy);
 }
 
 #[test]

@@ -1,0 +1,379 @@
+//! What ECS says of each kind of task, in answers made after AWS's documentation, and what the controller, `status`, `why` and `check`
+//! say of them. Each recording names its source.
+
+use std::collections::BTreeMap;
+
+use audit::severity::Severity;
+use audit_live::{LiveScope, gather_live};
+use aws::ecs::AwsEcs;
+use diagnosis::{Background, ServiceStatus, State, WhyCause, WhyReport, status, why_task};
+use jiff::Timestamp;
+use mesh::{
+    arn::{ClusterArn, TaskArn},
+    catalog::CheckStatus,
+    member::MemberTask,
+    repair::NodeReading,
+    task::{MeshTask, TaskPhase},
+    tenancy::Tenancy,
+};
+use mesh_examples::{registered, registrations};
+use observe::{CatalogReading, Deadline, History, Inspection, Inspector, parse_task_change};
+use serde_json::{Map, Value, json};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
+
+use crate::{
+    environment::{client, refusal, sdk_at},
+    time::LONG,
+};
+
+const RECORDINGS: &str = include_str!("../recordings/ecs-tasks.json");
+const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
+
+fn now() -> Timestamp {
+    "2026-11-20T11:00:00Z".parse().unwrap()
+}
+
+fn recordings() -> Value {
+    serde_json::from_str(RECORDINGS).unwrap()
+}
+
+/// A JSON Merge Patch: <https://www.rfc-editor.org/rfc/rfc7396>
+fn merged(base: &Value, patch: &Value) -> Value {
+    let (Some(base), Some(patch)) = (base.as_object(), patch.as_object()) else { return patch.clone() };
+    let mut all = base.clone();
+    for (key, change) in patch {
+        match change {
+            Value::Null => drop(all.remove(key)),
+            change => drop(all.insert(key.clone(), merged(base.get(key).unwrap_or(&Value::Null), change))),
+        }
+    }
+    Value::Object(all)
+}
+
+/// The times as ECS's protocol has them, in seconds: the AWS CLI prints texts.
+fn in_seconds(value: &Value) -> Value {
+    let seconds = |(key, value): (&String, &Value)| {
+        let at = value.as_str().filter(|_| key.ends_with("At")).and_then(|text| text.parse::<Timestamp>().ok());
+        (key.clone(), at.map_or_else(|| in_seconds(value), |at| json!(at.as_second())))
+    };
+    match value {
+        Value::Object(fields) => Value::Object(fields.iter().map(seconds).collect::<Map<_, _>>()),
+        Value::Array(items) => items.iter().map(in_seconds).collect(),
+        other => other.clone(),
+    }
+}
+
+/// A cluster in ECS: its tasks, its service, and its task definitions by ARN.
+#[derive(Clone)]
+struct Recorded {
+    tasks: Vec<Value>,
+    service: Option<Value>,
+    definitions: BTreeMap<String, Value>,
+    /// The address that its instances have in Consul, and the status of their checks.
+    registered_at: [u8; 4],
+    checks: CheckStatus,
+}
+
+impl Recorded {
+    fn of_kind(kind: &str) -> Self {
+        let all = recordings();
+        let recording = &all["kinds"][kind];
+        assert!(recording["source"].as_str().unwrap().starts_with("https://"), "{kind} names its source");
+        let changed = |what: &str| merged(&all[what], recording.get(what).unwrap_or(&json!({})));
+        let definitions = [all["definition"].clone(), changed("definition")];
+        let by_arn = |it: Value| (it["taskDefinition"]["taskDefinitionArn"].as_str().unwrap().to_owned(), it);
+        Self {
+            tasks: vec![changed("task")],
+            service: recording.get("service").is_none_or(|service| !service.is_null()).then(|| changed("service")),
+            definitions: definitions.into_iter().map(by_arn).collect(),
+            registered_at: if recording.get("registeredAt").is_some() { [127, 0, 0, 1] } else { [10, 0, 3, 17] },
+            checks: if recording.get("checks").is_some() { CheckStatus::Critical } else { CheckStatus::Passing },
+        }
+    }
+
+    /// ECS's answer.
+    fn answer(&self, request: &RecordedRequest) -> Answer {
+        let asked = request.json();
+        let has_arn = |task: &&Value, arns: &Value| arns.as_array().is_some_and(|all| all.contains(&task["taskArn"]));
+        let answer = match request.operation().as_deref() {
+            Some("ListTasks") => {
+                // Without a status, ECS lists tasks that are meant to run.
+                let status = asked["desiredStatus"].as_str().unwrap_or("RUNNING");
+                let listed = self.tasks.iter().filter(|task| task["desiredStatus"] == status);
+                json!({ "taskArns": listed.map(|task| &task["taskArn"]).collect::<Vec<_>>() })
+            }
+            Some("DescribeTasks") => {
+                let tasks = self.tasks.iter().filter(|task| has_arn(task, &asked["tasks"]));
+                json!({ "tasks": tasks.collect::<Vec<_>>(), "failures": [] })
+            }
+            Some("ListServices") => {
+                json!({ "serviceArns": self.service.iter().map(|it| &it["serviceArn"]).collect::<Vec<_>>() })
+            }
+            Some("DescribeServices") => json!({ "services": self.service, "failures": [] }),
+            Some("DescribeTaskDefinition") => match self.definitions.get(asked["taskDefinition"].as_str().unwrap()) {
+                Some(definition) => definition.clone(),
+                None => return refusal("ClientException"),
+            },
+            operation => panic!("{operation:?} is not expected"),
+        };
+        let answer = if answer["services"].is_object() { json!({ "services": [answer["services"]] }) } else { answer };
+        Answer::ok(in_seconds(&answer).to_string())
+    }
+
+    /// What is read of it, with what its tasks have registered in Consul.
+    async fn inspected(&self) -> (Inspection, Vec<String>) {
+        let recorded = self.clone();
+        let server = Recorder::start(move |request, _| recorded.answer(request)).await;
+        let (ecs, consul) = (AwsEcs::new(&sdk_at(&server.url)), client("http://127.0.0.1:1", ""));
+        let inspector = Inspector {
+            ecs: &ecs,
+            consul: &consul,
+            secret_prefix: "consul-ecs".parse().unwrap(),
+            default_tenancy: Tenancy::Community,
+            deadline: Deadline::after(LONG),
+        };
+        let cluster: ClusterArn = CLUSTER.parse().unwrap();
+        let mut inspection = inspector.inspect_ecs(std::slice::from_ref(&cluster), &|_| {}).await;
+        let read = &mut inspection.clusters[0];
+        let node = NodeReading { exists: true, ..NodeReading::missing(cluster, Tenancy::Community) };
+        let mut catalog = CatalogReading { nodes: vec![node], ..CatalogReading::default() };
+        let members = read.tasks.iter().chain(read.untagged.iter().map(|it| &it.member));
+        for member in members.filter(|member| member.task.phase == TaskPhase::Active) {
+            let arn = &member.task.arn;
+            let (mut instances, checks) = registered(&registrations("orders", arn), arn, self.checks);
+            for instance in &mut instances {
+                instance.address = Some(self.registered_at.into());
+            }
+            catalog.instances.extend(instances);
+            catalog.checks.extend(checks);
+        }
+        read.catalog = Some(catalog);
+        let scope = LiveScope { clusters: vec![CLUSTER.to_owned()], ..LiveScope::default() };
+        let gathered = gather_live(&ecs, &scope, &|_, _| {}).await;
+        assert_eq!(gathered.problems, []);
+        let findings = audit::audit(&gathered.material);
+        let found = findings.iter().filter(|finding| finding.severity >= Severity::Warning);
+        (inspection, found.map(|finding| finding.rule.id.to_owned()).collect())
+    }
+}
+
+/// The only service; `None` if there is none.
+fn row(inspection: &Inspection) -> Option<ServiceStatus> {
+    let mut report = status(inspection, None, now());
+    assert!(report.services.len() < 2, "{report:?}");
+    report.services.pop()
+}
+
+fn why(inspection: &Inspection, task: &TaskArn) -> WhyReport {
+    let history = History { is_complete: true, ..History::default() };
+    let background = Background { history, searched: vec!["prod".to_owned()], ..Background::default() };
+    why_task(task.id(), inspection, &background, now())
+}
+
+/// What the controller does for the task after its event.
+fn controls(task: &Value, inspection: &Inspection) -> String {
+    // An event has no health: https://github.com/aws/containers-roadmap/issues/1515
+    let mut detail = task.clone();
+    detail.as_object_mut().unwrap().remove("healthStatus");
+    for container in detail["containers"].as_array_mut().unwrap() {
+        container.as_object_mut().unwrap().remove("healthStatus");
+    }
+    let Some(change) = parse_task_change(Some("2026-11-20T11:00:00Z"), &detail).unwrap() else {
+        return "another kind of task".to_owned();
+    };
+    let mut members = inspection.clusters[0].tasks.iter();
+    let member: Option<&MemberTask> = members.find(|member| member.task.arn == change.arn);
+    match (change.phase, member) {
+        (TaskPhase::Stopped, _) => "deregisters it".to_owned(),
+        (_, None) => "outside of the mesh".to_owned(),
+        (phase, Some(member)) => {
+            let cluster = member.cluster.clone();
+            let task = MeshTask {
+                losses: member.definition.losses(&change.stopped_containers),
+                ..MeshTask::unidentified(change.arn.clone(), cluster, phase, Tenancy::Community)
+            };
+            match (task.drain_reason(), member.broken(None, now()), member.expected()) {
+                (Some(reason), ..) => format!("drains it: {}", reason.as_str()),
+                (None, Some(broken), _) => broken.to_string(),
+                (None, None, Ok(_)) => "keeps it".to_owned(),
+                (None, None, Err(why)) => format!("leaves it: {why}"),
+            }
+        }
+    }
+}
+
+/// Of a kind of task: what the controller does, the verdict of `status`, the cause of `why` with a part of its sentence, and what `check`
+/// finds.
+type Row =
+    (&'static str, &'static str, Option<(State, &'static str)>, (WhyCause, &'static str), &'static [&'static str]);
+
+const HEALTHY: Option<(State, &str)> = Some((State::Healthy, "healthy"));
+const ENDED: Option<(State, &str)> = Some((State::ScaledToZero, "scaled to zero"));
+const LOST: &str =
+    "the task is not in the mesh: revision 13 lost the tag consul.hashicorp.com/mesh that revision 12 had";
+const HELD_UP: &str = "the task is not passing: its container app waits for consul-dataplane, which is UNHEALTHY; ECS gives up \
+                       about 2026-11-20 13:56 UTC";
+
+const KINDS: [Row; 18] = [
+    ("managed-instances", "keeps it", HEALTHY, (WhyCause::Healthy, ""), &[]),
+    ("replaced-managed-instance", "deregisters it", ENDED, (WhyCause::InstanceTerminated, "was drained"), &[]),
+    ("daemon", "another kind of task", None, (WhyCause::NotInTheMesh, "No action needed"), &[]),
+    ("express-mode", "outside of the mesh", None, (WhyCause::NotInTheMesh, ""), &[]),
+    (
+        "fault-injection",
+        "keeps it",
+        Some((State::Faulty, "the task is not passing: its container app is UNHEALTHY")),
+        (WhyCause::NeverHealthy, "container app as UNHEALTHY"),
+        &[],
+    ),
+    ("stopped-by-fault-injection", "deregisters it", ENDED, (WhyCause::StoppedByHand, "StopTask"), &[]),
+    ("availability-zone-rebalancing", "deregisters it", ENDED, (WhyCause::StoppedByItsService, ""), &[]),
+    ("guardduty", "keeps it", HEALTHY, (WhyCause::Healthy, ""), &[]),
+    (
+        "ended-beside-guardduty",
+        "deregisters it",
+        ENDED,
+        (WhyCause::EssentialContainerExited, "container app exited with 1"),
+        &[],
+    ),
+    ("service-connect", "keeps it", HEALTHY, (WhyCause::Healthy, ""), &[]),
+    (
+        "ipv6-only",
+        "leaves it: it has no IPv4 address of its own (network mode awsvpc)",
+        Some((State::Faulty, "the task is unreachable: it is registered at 127.0.0.1, where no other task finds it")),
+        (WhyCause::RegisteredAtLoopback, "consul-ecs reads only an IPv4 address"),
+        &[],
+    ),
+    ("restart-policy", "keeps it", HEALTHY, (WhyCause::Healthy, ""), &[]),
+    (
+        "disconnected-external-instance",
+        "leaves it: ECS has lost contact with its agent",
+        Some((State::Faulty, "the task is disconnected from ECS")),
+        (WhyCause::Disconnected, "so the controller drains none of their tasks"),
+        &["consul-network-mode"],
+    ),
+    (
+        "disconnected-host",
+        "leaves it: ECS has lost contact with its agent",
+        Some((State::Faulty, "the task is disconnected from ECS")),
+        (WhyCause::Disconnected, "Consul still sends requests to it"),
+        &[],
+    ),
+    (
+        "new-task-without-health",
+        "keeps it",
+        Some((State::Starting, "starting: 0 of 1 tasks are ready")),
+        (WhyCause::Starting, "its container app has not been healthy yet"),
+        &[],
+    ),
+    (
+        "never-healthy",
+        "leaves it: its container consul-ecs-mesh-init has not registered it yet; read the log of that container",
+        Some((State::Faulty, HELD_UP)),
+        (WhyCause::NeverHealthy, "ECS gives up about 2026-11-20 13:56 UTC"),
+        &[],
+    ),
+    (
+        "revision-without-tags",
+        "outside of the mesh",
+        Some((State::Faulty, LOST)),
+        (WhyCause::NotInTheMesh, "with the tags of orders:12"),
+        &["consul-mesh-tag-missing"],
+    ),
+    ("blue-green", "keeps it", HEALTHY, (WhyCause::Healthy, ""), &[]),
+];
+
+#[tokio::test]
+async fn each_kind_of_task_is_told_apart() {
+    let mut kinds: Vec<String> = recordings()["kinds"].as_object().unwrap().keys().cloned().collect();
+    for (kind, controller, service, (cause, part), found) in KINDS {
+        kinds.retain(|recorded| recorded != kind);
+        let recorded = Recorded::of_kind(kind);
+        let (inspection, findings) = recorded.inspected().await;
+        let problems: Vec<String> = inspection.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(problems, [""; 0], "{kind}");
+        let row = row(&inspection);
+        let verdict = row.as_ref().map(|row| (row.state, row.verdict.as_str()));
+        match (verdict, service) {
+            // The verdict goes on with which agent it is.
+            (Some((state, verdict)), Some((expected, start))) if start.ends_with("from ECS") => {
+                assert!(state == expected && verdict.starts_with(start), "{kind}: {verdict}");
+            }
+            (verdict, expected) => assert_eq!(verdict, expected, "{kind}"),
+        }
+        let report = why(&inspection, &recorded.tasks[0]["taskArn"].as_str().unwrap().parse().unwrap());
+        assert!(report.cause == cause && report.conclusion.contains(part), "{kind}: {report:?}");
+        assert_eq!(controls(&recorded.tasks[0], &inspection), controller, "{kind}");
+        assert_eq!(findings, found, "{kind}");
+    }
+    assert_eq!(kinds, [""; 0], "each recording has its row");
+}
+
+/// A stage of a blue/green deployment: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/blue-green-deployment-how-it-works.html>
+type Stage =
+    (&'static str, (&'static str, &'static str), Option<(&'static str, &'static str)>, State, &'static [usize]);
+
+const RUNS: (&str, &str) = ("RUNNING", "RUNNING");
+
+/// The last and the desired status of the blue and the green task, the state of the service, and how many tasks of each revision pass,
+/// newest first.
+const STAGES: [Stage; 8] = [
+    ("PRE_SCALE_UP", RUNS, None, State::Healthy, &[]),
+    ("SCALE_UP", RUNS, Some(("PENDING", "RUNNING")), State::Starting, &[]),
+    ("POST_SCALE_UP", RUNS, Some(RUNS), State::Healthy, &[1, 1]),
+    ("TEST_TRAFFIC_SHIFT", RUNS, Some(RUNS), State::Healthy, &[1, 1]),
+    ("PRODUCTION_TRAFFIC_SHIFT", RUNS, Some(RUNS), State::Healthy, &[1, 1]),
+    ("BAKE_TIME", RUNS, Some(RUNS), State::Healthy, &[1, 1]),
+    ("CLEAN_UP", ("RUNNING", "STOPPED"), Some(RUNS), State::Healthy, &[]),
+    ("a rollback", RUNS, Some(("RUNNING", "STOPPED")), State::Healthy, &[]),
+];
+
+#[tokio::test]
+async fn two_revisions_of_a_deployment_are_no_fault_in_any_stage() {
+    for (stage, blue, green, state, passing) in STAGES {
+        let mut recorded = Recorded::of_kind("blue-green");
+        let [old, new] = [12, 13].map(|number| {
+            let mut definition = recorded.definitions.values().next().unwrap().clone();
+            let arn = format!("arn:aws:ecs:us-east-1:123456789012:task-definition/orders:{number}");
+            definition["taskDefinition"]["taskDefinitionArn"] = json!(arn);
+            recorded.definitions.insert(arn.clone(), definition);
+            arn
+        });
+        let base = recorded.tasks[0].clone();
+        let task = |id: &str, definition: &str, (last, desired): (&str, &str)| {
+            let arn = base["taskArn"].as_str().unwrap().replace("/a1b2", id);
+            let started = if last == "PENDING" { Value::Null } else { base["startedAt"].clone() };
+            let created = if last == "PENDING" { json!("2026-11-20T10:59:00Z") } else { base["createdAt"].clone() };
+            let statuses = json!({
+                "taskArn": arn, "taskDefinitionArn": definition, "lastStatus": last,
+                "desiredStatus": desired, "startedAt": started, "createdAt": created,
+            });
+            merged(&base, &statuses)
+        };
+        recorded.tasks = vec![task("/a1b2", &old, blue)];
+        recorded.tasks.extend(green.map(|green| task("/c1b2", &new, green)));
+        let (inspection, findings) = recorded.inspected().await;
+        let row = row(&inspection).unwrap();
+        assert_eq!((row.state, row.faults.as_slice()), (state, [].as_slice()), "{stage}: {row:?}");
+        let deployment = row.deployment.as_ref();
+        let shares: Vec<usize> =
+            deployment.iter().flat_map(|it| &it.revisions).filter_map(|revision| revision.passing_tasks).collect();
+        assert_eq!(shares, passing, "{stage}");
+        if let Some(deployment) = deployment {
+            assert_eq!((deployment.strategy.as_deref(), deployment.bake_minutes), (Some("blue/green"), Some(60)));
+            assert_eq!(deployment.revisions[0].revision, "orders:13", "{stage}");
+        }
+        // The controller drains what stops, and keeps each revision that runs.
+        for task in &recorded.tasks {
+            let expected = match (&task["lastStatus"], &task["desiredStatus"]) {
+                (_, stops) if stops == "STOPPED" => "drains it: ECS told the task to stop",
+                (last, _) if last == "RUNNING" => "keeps it",
+                _ => {
+                    "leaves it: its container consul-ecs-mesh-init has not registered it yet; read the log of that container"
+                }
+            };
+            assert_eq!(controls(task, &inspection), expected, "{stage}");
+        }
+        assert_eq!(findings, [""; 0], "{stage}");
+    }
+}
