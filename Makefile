@@ -178,6 +178,10 @@ pages: tools ## Write the pages of the rules, the permissions and the snapshots 
 	UPDATE_DOCS=1 INSTA_UPDATE=always cargo test $(all) --lib --test audit --test command_line --test repository -- page reports
 	@python3 scripts/deployers.py
 
+.PHONY: newer-releases
+newer-releases: ## Say which releases of HashiCorp are newer than the table of releases (ISSUE=1 opens an issue on GitHub)
+	@python3 scripts/newer_releases.py $(if $(ISSUE),--issue)
+
 .PHONY: test
 test: setup lint workflows validate vscode site-test ## Run everything: format, lints, dependencies, template, extension, site, and all tests
 	cargo-deny --locked --workspace check licenses bans sources

@@ -250,7 +250,7 @@ const KINDS: [Row; 18] = [
         "leaves it: ECS has lost contact with its agent",
         Some((State::Faulty, "the task is disconnected from ECS")),
         (WhyCause::Disconnected, "so the controller drains none of their tasks"),
-        &["consul-network-mode"],
+        &["consul-network-mode", "consul-task-platform"],
     ),
     (
         "disconnected-host",

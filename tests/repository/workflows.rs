@@ -41,6 +41,25 @@ fn each_action_is_pinned_to_a_commit() {
     }
 }
 
+#[test]
+fn a_release_is_newer_than_the_table_by_its_line() {
+    let newer = |program: &str, references: &str| {
+        let script = format!(
+            "import sys, tomllib; sys.path.insert(0, 'scripts'); import newer_releases as n; \
+             print(n.newer([{{'line': '1.9', 'newest': '1.9.9'}}, {{'line': '2.0'{program}}}], n.releases({references:?})))"
+        );
+        let output = Command::new("python3").args(["-B", "-c", &script]).current_dir(REPOSITORY).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let references = "a\trefs/tags/v1.9.9\nb\trefs/tags/v2.0.10\nc\trefs/tags/v2.1.0-rc1\nd\trefs/tags/ent-v3.0.0\n";
+    assert_eq!(newer(", 'newest': '2.0.9'", references), "['2.0.10; the table has 2.0.9']\n");
+    assert_eq!(newer(", 'newest': '2.0.10'", references), "[]\n");
+    // The lines of Consul have no newest release.
+    let with_line = format!("{references}e\trefs/tags/v2.1.0\n");
+    assert_eq!(newer("", &with_line), "['2.1.0, of a line that the table does not have']\n");
+}
+
 /// What Python prints that imports `scripts/dist.py`.
 fn dist(expression: &str) -> String {
     let script = format!("import sys; sys.path.insert(0, 'scripts'); import dist; print({expression})");

@@ -166,6 +166,25 @@ impl<'r> Reader<'r> {
             let node = self.in_block(attribute.file, value.unwrap_or_else(|| unknown(attribute.name_span)));
             Entry::new(&*attribute.name, self.span_in_block(attribute.file, attribute.name_span), node)
         });
-        Node { value: Value::Map(entries.collect()), place: Place::fixed(span) }
+        let mut entries: Vec<Entry> = entries.collect();
+        let mut kinds: Vec<&str> = body.blocks.iter().filter_map(kind_of).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        entries.extend(kinds.into_iter().map(|kind| {
+            let of_kind = body.blocks.iter().filter(|block| kind_of(block) == Some(kind));
+            let items = of_kind.map(|block| {
+                if block.kind != kind {
+                    return unknown(block.span);
+                }
+                self.content(&block.body, block.span, Frame { file: block.file, ..frame })
+            });
+            entry(kind, Node { value: Value::List(items.collect()), place: Place::fixed(span) })
+        }));
+        Node { value: Value::Map(entries), place: Place::fixed(span) }
     }
+}
+
+/// The kind of a nested block, or of those that a dynamic block makes.
+fn kind_of(block: &Block) -> Option<&str> {
+    if block.kind == "dynamic" { block.label(0) } else { Some(&block.kind) }
 }

@@ -159,10 +159,28 @@ impl Container {
 }
 
 impl PortMapping {
+    /// The first and the last port that it certainly maps.
+    pub fn ports(&self) -> Option<(u64, u64)> {
+        if let Some(port) = self.container_port.known() {
+            return Some((*port, *port));
+        }
+        let (first, last) = self.container_port_range.text()?.split_once('-')?;
+        Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
+    }
+
+    /// Whether its protocol is certainly UDP.
+    pub fn is_udp(&self) -> bool {
+        self.protocol.text() == Some("udp")
+    }
+
+    /// Whether its protocol is certainly TCP.
+    pub fn is_tcp(&self) -> bool {
+        self.protocol.is_absent() || self.protocol.text() == Some("tcp")
+    }
+
     /// The port, if its protocol is certainly TCP.
     pub fn tcp_port(&self) -> Option<u64> {
-        let is_tcp = self.protocol.is_absent() || self.protocol.text() == Some("tcp");
-        self.container_port.known().copied().filter(|_| is_tcp)
+        self.container_port.known().copied().filter(|_| self.is_tcp())
     }
 }
 
@@ -234,6 +252,8 @@ record! {
     /// A port that a container listens on.
     pub struct PortMapping {
         container_port: number("containerPort"),
+        /// Several ports instead of one: `8000-8010`.
+        container_port_range: text("containerPortRange"),
         /// The host's port; with `awsvpc` the same.
         host_port: number("hostPort"),
         /// `tcp` (the default) or `udp`.

@@ -37,6 +37,7 @@ impl Dialect {
         match (self, key) {
             (Self::Ecs | Self::Terraform | Self::TerraformPlan, key) => key.to_owned(),
             (Self::CloudFormation, "properties") => "ProxyConfigurationProperties".to_owned(),
+            (Self::CloudFormation, "efsVolumeConfiguration") => "EFSVolumeConfiguration".to_owned(),
             (Self::CloudFormation, key) => {
                 let mut chars = key.chars();
                 chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()

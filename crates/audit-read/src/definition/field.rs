@@ -46,6 +46,17 @@ impl<T> Field<T> {
     }
 }
 
+impl<T> Field<Field<T>> {
+    /// The field of a nested map, which may be absent or unknown itself.
+    pub(super) fn flatten(self) -> Field<T> {
+        match self.value {
+            Maybe::Known(field) => field,
+            Maybe::Absent => Field { value: Maybe::Absent, place: self.place },
+            Maybe::Unknown => Field { value: Maybe::Unknown, place: self.place },
+        }
+    }
+}
+
 impl<T: Clone> Field<T> {
     /// The value, or `default` if it is absent; `None` if it is known only at deployment.
     pub fn or(&self, default: T) -> Option<T> {

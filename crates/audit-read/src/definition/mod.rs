@@ -9,8 +9,9 @@ mod reader;
 mod role;
 mod tag;
 mod task;
+mod volume;
 
-pub(crate) use self::role::grants_no_lookup;
+pub(crate) use self::role::{PolicyDocument, grants_no_lookup};
 pub use self::{
     container::{
         Container, ContainerHealthCheck, DEFAULT_STOP_TIMEOUT, Dependency, MountPoint, PortMapping, RestartPolicy,
@@ -21,7 +22,8 @@ pub use self::{
     order::{After, Before, Order},
     read::service_use,
     reader::Mismatch,
-    role::IamRole,
+    role::{IamRole, Statement},
     tag::Tag,
     task::{HashiCorpModule, LoadBalancer, ModuleCall, ProxyConfiguration, ServiceUse, TaskDefinition},
+    volume::Volume,
 };

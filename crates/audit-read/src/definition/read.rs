@@ -11,6 +11,7 @@ use super::{
     reader::{MapReader, Mismatch, read_map},
     tag::Tag,
     task::{LoadBalancer, ProxyConfiguration, ServiceUse, TaskDefinition},
+    volume::Volume,
 };
 use document::{Node, SourceFile};
 
@@ -39,13 +40,13 @@ impl TaskDefinition {
                 created_by: None,
                 network_mode: reader.text("networkMode"),
                 requires_compatibilities: reader.texts("requiresCompatibilities"),
-                operating_system: inner(
-                    reader.map("runtimePlatform", |platform| platform.text("operatingSystemFamily")),
-                ),
+                operating_system: reader
+                    .map("runtimePlatform", |platform| platform.text("operatingSystemFamily"))
+                    .flatten(),
                 task_role: reader.text("taskRoleArn"),
                 declared_role: None,
                 execution_role: reader.text("executionRoleArn"),
-                volumes: reader.maps("volumes", |volume| volume.text("name")),
+                volumes: reader.maps("volumes", Volume::read),
                 containers: numbered(reader.maps("containerDefinitions", container)),
                 proxy: reader.map("proxyConfiguration", proxy),
                 tags: reader.maps("tags", Tag::read),
@@ -126,19 +127,10 @@ fn container(reader: &MapReader<'_>) -> Container {
         privileged: reader.flag("privileged"),
         added_capabilities,
         init_process,
-        log_driver: inner(log_driver),
+        log_driver: log_driver.flatten(),
         place: reader.place(),
         shown_name: reader.shown("name"),
         name,
-    }
-}
-
-/// A value in a map, as if it were next to the map.
-fn inner<T>(map: Field<Field<T>>) -> Field<T> {
-    match map.value {
-        Maybe::Known(value) => value,
-        Maybe::Absent => Field { value: Maybe::Absent, place: map.place },
-        Maybe::Unknown => Field { value: Maybe::Unknown, place: map.place },
     }
 }
 

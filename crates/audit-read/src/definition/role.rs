@@ -9,7 +9,7 @@ use super::{
     reader::read_map,
     tag::Tag,
 };
-use document::{Node, Place, Route, SourceFile, Value, parse_json};
+use document::{HOLE, Node, Place, SourceFile, Span, Value, embedded_json};
 
 /// An IAM role of the input. Source: <https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html>
 #[derive(Debug, Clone)]
@@ -19,8 +19,8 @@ pub struct IamRole {
     /// Absent means `/`.
     pub path: Field<Text>,
     pub tags: List<Tag>,
-    /// The actions that its policies allow, with wildcards, if all of them are in the input.
-    pub allowed: Option<Vec<String>>,
+    /// The statements of its policies, if all of them are in the input.
+    pub statements: Option<Vec<Statement>>,
     /// The bytes that findings point at.
     pub place: Place,
 }
@@ -32,14 +32,14 @@ impl IamRole {
         file: Arc<SourceFile>,
         node: &Node,
         dialect: Dialect,
-        policies: Option<Vec<Node>>,
+        policies: Option<Vec<PolicyDocument>>,
     ) -> Option<Self> {
-        let allowed = policies.and_then(|documents| allowed(&documents));
+        let statements = policies.and_then(|documents| statements(&documents));
         let (role, mismatches) = read_map(node, dialect, String::new(), |reader| Self {
             file,
             path: reader.text("path"),
             tags: reader.maps("tags", Tag::read),
-            allowed,
+            statements,
             place: reader.place(),
         });
         role.filter(|_| mismatches.is_empty())
@@ -49,26 +49,78 @@ impl IamRole {
 /// AWS's managed policies that tasks usually have, and that do not allow to look up instances or tasks.
 const MANAGED: [&str; 3] = ["AmazonECSTaskExecutionRolePolicy", "AWSXRayDaemonWriteAccess", "AWSAppMeshEnvoyAccess"];
 
-/// The actions that policy documents allow, with wildcards; `None` if not all of them are known. Their keys are spelled as in
-/// IAM, or as in Terraform's data source.
-fn allowed(documents: &[Node]) -> Option<Vec<String>> {
-    documents.iter().try_fold(Vec::new(), |mut actions, document| {
-        let document = match &document.value {
-            Value::Text(text) => parse_json(text, &Route::default()).ok()?,
-            _ => document.clone(),
+/// The document of a policy, and the file that it is from.
+#[derive(Debug)]
+pub(crate) struct PolicyDocument {
+    pub(crate) file: Arc<SourceFile>,
+    pub(crate) node: Node,
+}
+
+/// A statement of a policy.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    /// The file that it is from.
+    pub file: Arc<SourceFile>,
+    /// Whether it allows its actions, and does not deny them.
+    pub is_allowing: bool,
+    /// With wildcards.
+    pub actions: Vec<String>,
+    /// With wildcards; `None` for one that is not known. Empty if they are written as exceptions.
+    pub resources: Vec<Option<String>>,
+    /// The condition, if it has one: its text as JSON, as far as it is known.
+    pub condition: Option<String>,
+    /// The bytes of the resources.
+    pub span: Span,
+}
+
+impl Statement {
+    fn read(document: &PolicyDocument, statement: &Node) -> Option<Self> {
+        let child = |names: [&str; 2]| names.iter().find_map(|name| statement.get(name));
+        let actions = listed(child(["Action", "actions"])?)?;
+        let resources = child(["Resource", "resources"]);
+        let condition =
+            child(["Condition", "condition"]).filter(|node| !node.children().is_empty() || node.is_unknown());
+        let place = resources.map_or(&statement.place, |node| &node.place);
+        Some(Self {
+            file: Arc::clone(&document.file),
+            is_allowing: child(["Effect", "effect"]).is_none_or(|effect| effect.text() != Some("Deny")),
+            actions: actions.iter().map(|action| action.text().map(str::to_owned)).collect::<Option<_>>()?,
+            resources: match resources.map(|node| (listed(node), node)) {
+                Some((Some(items), _)) => items.iter().map(known).collect(),
+                Some((None, _)) => vec![None],
+                None => Vec::new(),
+            },
+            condition: condition.map(shown),
+            span: place.span,
+        })
+    }
+}
+
+/// A string without unknown parts.
+fn known(node: &Node) -> Option<String> {
+    node.text().filter(|text| !text.contains(HOLE)).map(str::to_owned)
+}
+
+/// The keys and strings of a value, joined.
+fn shown(node: &Node) -> String {
+    let inside = node.entries().iter().map(|entry| format!("{} {}", entry.key, shown(&entry.node)));
+    let items = node.items().iter().map(shown);
+    node.text().map(str::to_owned).into_iter().chain(inside).chain(items).collect::<Vec<_>>().join(" ")
+}
+
+/// The statements of policy documents; `None` if not all of them are known. Their keys are spelled as in IAM, or as in
+/// Terraform's data source.
+fn statements(documents: &[PolicyDocument]) -> Option<Vec<Statement>> {
+    documents.iter().try_fold(Vec::new(), |mut all, document| {
+        let node = match &document.node.value {
+            Value::Text(_) => embedded_json(&document.file.text, &document.node).ok()?,
+            _ => document.node.clone(),
         };
-        let child = |node: &Node, names: [&str; 2]| names.iter().find_map(|name| node.get(name)).cloned();
-        for statement in listed(&child(&document, ["Statement", "statement"])?)? {
-            match child(statement, ["Effect", "effect"]) {
-                Some(effect) if effect.text()? == "Deny" => {}
-                _ => {
-                    for action in listed(&child(statement, ["Action", "actions"])?)? {
-                        actions.push(action.text()?.to_owned());
-                    }
-                }
-            }
+        let statements = ["Statement", "statement"].iter().find_map(|name| node.get(name))?;
+        for statement in listed(statements)? {
+            all.push(Statement::read(document, statement)?);
         }
-        Some(actions)
+        Some(all)
     })
 }
 

@@ -9,6 +9,7 @@ use super::{
     reader::record,
     role::IamRole,
     tag::Tag,
+    volume::Volume,
 };
 use document::{Place, RepeatedKey, SourceFile, Span};
 use mesh::release::Release;
@@ -54,8 +55,7 @@ pub struct TaskDefinition {
     pub declared_role: Option<IamRole>,
     /// The role with which ECS pulls images and reads secrets.
     pub execution_role: Field<Text>,
-    /// Its volumes' names.
-    pub volumes: List<Field<Text>>,
+    pub volumes: List<Volume>,
     pub containers: List<Container>,
     /// App Mesh's proxy configuration.
     pub proxy: Field<ProxyConfiguration>,
@@ -156,11 +156,14 @@ impl TaskDefinition {
         if self.family.is_absent() { self.place.span } else { self.family.span() }
     }
 
-    /// Whether it certainly runs on Fargate, by its compatibilities or the launch type of a service.
+    /// Whether it certainly runs on Fargate, by its compatibilities, or by the launch type or a capacity provider of a
+    /// service.
     pub fn runs_on_fargate(&self) -> bool {
-        let is_fargate = |text: Option<&str>| text == Some("FARGATE");
-        self.requires_compatibilities.items.iter().any(|item| is_fargate(item.text()))
-            || self.services.iter().any(|service| is_fargate(service.launch_type.text()))
+        let is_fargate = |field: &Field<Text>| matches!(field.text(), Some("FARGATE" | "FARGATE_SPOT"));
+        let on_service = |service: &ServiceUse| {
+            is_fargate(&service.launch_type) || service.capacity_providers.items.iter().any(is_fargate)
+        };
+        self.requires_compatibilities.items.iter().any(is_fargate) || self.services.iter().any(on_service)
     }
 }
 

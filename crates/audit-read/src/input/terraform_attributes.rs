@@ -4,13 +4,12 @@
 use document::{Entry, HOLE, Node, Place, Value};
 
 /// Attributes that have the same form in both, with ECS's names.
-const SAME_FORM: [(&str, &str); 6] = [
+const SAME_FORM: [(&str, &str); 5] = [
     ("family", "family"),
     ("network_mode", "networkMode"),
     ("requires_compatibilities", "requiresCompatibilities"),
     ("task_role_arn", "taskRoleArn"),
     ("execution_role_arn", "executionRoleArn"),
-    ("volume", "volumes"),
 ];
 
 const SAME_FORM_OF_SERVICE: [(&str, &str); 3] =
@@ -29,6 +28,7 @@ pub(super) fn definition_node(
         entries.retain(|entry| entry.key != "networkMode" || !matches!(entry.node.value, Value::Unknown));
     }
     entries.push(entry("containerDefinitions", containers));
+    entries.extend(volumes(values).map(|node| entry("volumes", node)));
     entries.extend(proxy(values).map(|node| entry("proxyConfiguration", node)));
     let platform = single_block(values, "runtime_platform", |block| {
         renamed(block, &[("operating_system_family", "operatingSystemFamily")])
@@ -72,6 +72,37 @@ fn renamed(values: &Node, names: &[(&str, &str)]) -> Vec<Entry> {
     let value = |own| values.entries().iter().find(|entry| entry.key == own).map(|entry| string_of(&entry.node));
     let renamed = names.iter().filter_map(|(own, ecs)| Some(entry(ecs, value(*own)?)));
     renamed.filter(|entry| entry.node.text() != Some("")).collect()
+}
+
+/// Nested blocks are lists of at most one item.
+fn volumes(values: &Node) -> Option<Node> {
+    let mut volumes = values.entries().iter().find(|entry| entry.key == "volume")?.node.clone();
+    if let Value::List(items) = &mut volumes.value {
+        for item in items.iter_mut().filter(|item| !item.is_unknown()) {
+            let part = |own: &str, ecs: &str, names: &[(&str, &str)]| {
+                let block = item.get(own)?;
+                // Terraform's JSON may have the map alone.
+                let map = if block.entries().is_empty() { block.items().first() } else { Some(block) };
+                let value = match map {
+                    Some(map) if !map.is_unknown() => Value::Map(renamed(map, names)),
+                    None if !block.is_unknown() => return None,
+                    Some(_) | None => Value::Unknown,
+                };
+                Some(entry(ecs, Node { value, place: block.place.clone() }))
+            };
+            let parts = [
+                part("efs_volume_configuration", "efsVolumeConfiguration", &[]),
+                part("docker_volume_configuration", "dockerVolumeConfiguration", &[("scope", "scope")]),
+            ];
+            let path = renamed(item, &[("host_path", "sourcePath")]);
+            let host = (!path.is_empty()).then(|| Node { value: Value::Map(path), place: item.place.clone() });
+            let mut entries = renamed(item, &[("name", "name")]);
+            entries.extend(parts.into_iter().flatten());
+            entries.extend(host.map(|node| entry("host", node)));
+            item.value = Value::Map(entries);
+        }
+    }
+    Some(volumes)
 }
 
 fn proxy(values: &Node) -> Option<Node> {

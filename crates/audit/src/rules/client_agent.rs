@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{fixes::mount, prelude::*};
+use super::{fixes::mount, mesh_ports::ports_span, prelude::*};
 use crate::subject::{AgentScript, BINARY_DIRECTORY, Software, image_of, names};
 use audit_read::definition::PortMapping;
 
@@ -192,25 +192,25 @@ fn collisions(app: &Container, findings: &mut Findings) {
         if let Some((port, what)) = agents_port(mapping).filter(|(port, _)| *port != ON_REQUEST) {
             let message =
                 format!("{} listens on port {port}, and so does the task's Consul agent: {what}", app.label());
-            let span = mapping.container_port.span();
+            let span = ports_span(mapping);
             findings.add(Draft::new(span, message, "let the app listen on another port").of(app));
         }
     }
 }
 
 fn agents_port(mapping: &PortMapping) -> Option<(u64, &'static str)> {
-    let port = mapping.container_port.known()?;
-    PORTS.into_iter().find(|(known, _)| known == port)
+    let (first, last) = mapping.ports()?;
+    PORTS.into_iter().find(|(known, _)| (first..=last).contains(known))
 }
 
 /// The client agent's container and its script.
-fn agent<'d>(subject: &Subject<'d>) -> Option<(&'d Container, AgentScript<'d>)> {
+pub(super) fn agent<'d>(subject: &Subject<'d>) -> Option<(&'d Container, AgentScript<'d>)> {
     let client = subject.consul.as_ref()?.client?;
     Some((client, AgentScript::of(client)?))
 }
 
 /// A correct script without a configuration file: the complete `command` of `consul-client`.
-const SCRIPT: &str = r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#;
+pub(super) const SCRIPT: &str = r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#;
 
 pub(super) static CONSUL_CLIENT_SHELL: Rule = Rule {
     id: "consul-client-shell",

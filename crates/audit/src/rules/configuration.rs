@@ -118,6 +118,18 @@ field, and `consul-config-ignored` reports keys that consul-ecs ignores.",
     ..Rule::of_task(Applies::ConsulAndController, check_config_schema)
 };
 
+/// The fields of Consul's multi-port services (2.0 and newer) that consul-ecs has not, and what to do without them. Source:
+/// <https://github.com/hashicorp/web-unified-docs/pull/2705>
+const OF_CONSUL: [(&str, &str); 2] = [
+    ("service.ports", "register one port in service.port, and a second service for another one"),
+    ("destinationPort", "name a service with one port in destinationName, without a port"),
+];
+
+fn of_consul(path: &str) -> Option<&'static str> {
+    let is_it = |field: &str| path == field || path.rsplit('.').next() == Some(field);
+    OF_CONSUL.iter().find(|(field, _)| is_it(field)).map(|(_, help)| *help)
+}
+
 /// What to do about an unknown field.
 pub(super) fn instead(problem: &ConfigProblem<'_, ConfigValue<'_>>, known: &[&str]) -> String {
     let meant = problem.key.and_then(|key| nearest(key, known.iter().copied()));
@@ -129,9 +141,13 @@ fn check_config_schema(subject: &Subject<'_>, findings: &mut Findings) {
     for problem in problems(&consul_ecs) {
         let path = &problem.path;
         let (message, help) = match &problem.fault {
-            ConfigFault::Unknown { is_refused: true, known } => {
-                (format!("no release of consul-ecs knows {path}"), instead(&problem, known))
-            }
+            ConfigFault::Unknown { is_refused: true, known } => match of_consul(path) {
+                Some(help) => {
+                    (format!("{path} is a field of Consul that no release of consul-ecs has"), help.to_owned())
+                }
+                None => (format!("no release of consul-ecs knows {path}"), instead(&problem, known)),
+            },
+            ConfigFault::Missing if path == "service.port" && problem.value.0.get("ports").is_some() => continue,
             ConfigFault::Missing => (format!("{path} is missing"), format!("set {path}")),
             ConfigFault::WrongType(wanted, found) => {
                 (format!("{path} must be {wanted}, not {found}"), format!("write {wanted}"))

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::prelude::*;
-use crate::subject::{Feature, ports};
+use crate::subject::{Feature, Software, image_of};
 use audit_read::definition::ContainerHealthCheck;
 
 pub(super) static CONSUL_DATAPLANE_MISSING: Rule = Rule {
@@ -27,6 +27,31 @@ fn check_dataplane_missing(subject: &Subject<'_>) -> Option<Draft> {
         let message = "the container consul-dataplane is missing";
         let help = "add it: Consul Dataplane's image, started by /consul/consul-ecs envoy-entrypoint";
         Draft::new(subject.definition.span(), message, help)
+    })
+}
+
+pub(super) static CONSUL_DATAPLANE_IMAGE: Rule = Rule {
+    id: "consul-dataplane-image",
+    summary: "consul-dataplane has the image of Consul Dataplane",
+    severity: Severity::Warning,
+    effect: "the container has no program consul-dataplane and fails, and the app is never started",
+    explanation: "\
+The container runs the program `consul-dataplane`, which starts an Envoy of its own image. The images of Envoy, Consul and \
+consul-ecs do not contain it. Images with unknown names count as mirrors of Consul Dataplane's image.",
+    sources: &["https://github.com/hashicorp/consul-dataplane/blob/main/Dockerfile"],
+    example: Some(
+        Base::Dataplane.wrong("containerDefinitions[consul-dataplane].image", r#""envoyproxy/envoy:v1.34.0""#),
+    ),
+    ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_image)
+};
+
+fn check_dataplane_image(subject: &Subject<'_>) -> Option<Draft> {
+    let dataplane = subject.consul.as_ref()?.dataplane?;
+    let image = image_of(dataplane)?;
+    (image.software().is_some_and(|software| software != Software::Dataplane)).then(|| {
+        let message = format!("{} has the image {}", dataplane.label(), image.name);
+        let help = "use the image of Consul Dataplane, such as hashicorp/consul-dataplane";
+        Draft::new(dataplane.image.span(), message, help).of(dataplane)
     })
 }
 
@@ -127,7 +152,7 @@ this generation.",
 
 /// The programs of the image that start Consul Dataplane; the second is for ports below 1024. Source:
 /// <https://github.com/hashicorp/consul-dataplane/pull/652>
-const PROGRAMS: [&str; 2] = ["consul-dataplane", "privileged-consul-dataplane"];
+const STARTERS: [&str; 2] = ["consul-dataplane", "privileged-consul-dataplane"];
 
 /// The value of the flag `-config-file`.
 fn config_file<'w>(words: &[&'w str]) -> Option<&'w str> {
@@ -159,7 +184,7 @@ fn check_dataplane_command(subject: &Subject<'_>) -> Option<Draft> {
     // The image's own entry point starts it, and takes flags.
     let is_started = entry_point.is_empty() && starts_with_a_flag(dataplane);
     let program = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
-    let starts_it = is_started || PROGRAMS.contains(&program);
+    let starts_it = is_started || STARTERS.contains(&program);
     let label = dataplane.label();
     let message = match config_file(&words) {
         Some(read) if starts_it && read == file => return None,
@@ -204,9 +229,9 @@ fn check_dataplane_health_check(subject: &Subject<'_>, findings: &mut Findings) 
     let directory = consul.shared_directory().unwrap_or("/consul");
     let command = format!("[\"{directory}/consul-ecs\", \"net-dial\", \"127.0.0.1:{shown}\"]");
     match (dataplane.has_health_check(), dataplane.health_check.known()) {
-        (Some(true), Some(health_check)) if runs_a_shell(health_check) && has_no_shell(dataplane) => {
+        (Some(true), Some(health_check)) if let Some(program) = missing_program(dataplane, health_check) => {
             let message =
-                format!("the health check of {} runs a shell, which its image does not have", dataplane.label());
+                format!("the health check of {} runs {program}, which its image does not have", dataplane.label());
             let draft = Draft::new(health_check.command.place.span, message, format!("write {command}"));
             findings.add(draft.of(dataplane));
         }
@@ -224,19 +249,40 @@ fn check_dataplane_health_check(subject: &Subject<'_>, findings: &mut Findings) 
     }
 }
 
-fn runs_a_shell(health_check: &ContainerHealthCheck) -> bool {
-    let words = health_check.command.texts().unwrap_or_default();
-    let program = words.iter().find(|word| **word != "CMD").and_then(|word| word.rsplit('/').next());
-    program.is_some_and(|program| matches!(program, "CMD-SHELL" | "sh" | "bash"))
+/// The programs in HashiCorp's image, which has no shell. Source:
+/// <https://github.com/hashicorp/consul-dataplane/blob/main/Dockerfile>
+const PROGRAMS: [&str; 6] =
+    ["consul-dataplane", "discover", "dumb-init", "envoy", "privileged-consul-dataplane", "privileged-envoy"];
+
+/// The program that a health check runs and the image of the container certainly does not have.
+fn missing_program(dataplane: &Container, health_check: &ContainerHealthCheck) -> Option<String> {
+    if !is_distroless(dataplane) {
+        return None;
+    }
+    let words = health_check.command.texts()?;
+    let program = *words.iter().find(|word| **word != "CMD")?;
+    if program == "CMD-SHELL" {
+        return Some("a shell".to_owned());
+    }
+    let name = program.rsplit('/').next()?;
+    // Only a program with a path can come from a volume. Complete lines are reported elsewhere.
+    let is_elsewhere = program.contains(['/', ' ']) && !matches!(name, "sh" | "bash");
+    match name {
+        "sh" | "bash" => Some("a shell".to_owned()),
+        _ if is_elsewhere || PROGRAMS.contains(&name) => None,
+        "nc" | "curl" | "wget" | "cat" | "grep" | "ls" | "test" => Some(name.to_owned()),
+        _ => Some("a program".to_owned()),
+    }
 }
 
 /// Whether it is HashiCorp's image of consul-dataplane, and not the one for Red Hat's registry.
-fn has_no_shell(container: &Container) -> bool {
+fn is_distroless(container: &Container) -> bool {
     is_hashicorp_s(container) && container.image.text().is_some_and(|reference| !reference.contains("ubi"))
 }
 
 fn is_hashicorp_s(container: &Container) -> bool {
-    container.image.text().is_some_and(|reference| reference.contains("hashicorp/consul-dataplane:"))
+    let names = ["hashicorp/consul-dataplane:", "hashicorp/consul-dataplane-fips:"];
+    container.image.text().is_some_and(|reference| names.iter().any(|name| reference.contains(name)))
 }
 
 fn report_another_port(dataplane: &Container, health_check: &ContainerHealthCheck, port: u64, findings: &mut Findings) {
@@ -271,37 +317,6 @@ fn probed_port(words: &[&str]) -> Option<u64> {
         parts.iter().rev().find_map(|part| part.parse().ok()).filter(|_| is_netcat)
     };
     parts.iter().find_map(behind_a_colon).or_else(of_nc)
-}
-
-pub(super) static CONSUL_READINESS_PORT: Rule = Rule {
-    id: "consul-readiness-port",
-    summary: "the proxy's readiness port differs from its public listener's",
-    effect: "Envoy cannot open one of the two listeners: the proxy is never ready, or other services cannot reach it",
-    explanation: "\
-The proxy accepts the mesh's traffic on `proxy.publicListenerPort` (default: 20000; for a gateway \
-`gateway.lanAddress.port`, default: 8443) and answers readiness checks on `healthCheckPort` (default: 22000). Two \
-listeners cannot share a port. The Terraform module refuses equal ports as well.",
-    sources: &[pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.wrong("config.proxy.publicListenerPort", "22000")),
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_readiness_port)
-};
-
-fn check_readiness_port(subject: &Subject<'_>) -> Option<Draft> {
-    let consul = subject.consul.as_ref()?;
-    let (Some(public), Some(readiness)) = (consul.public_port(), consul.readiness_port()) else { return None };
-    if public != readiness {
-        return None;
-    }
-    let section = if consul.is_gateway { "gateway" } else { "proxy" };
-    let listener = if consul.is_gateway { "gateway.lanAddress.port" } else { "proxy.publicListenerPort" };
-    let message = format!("the public listener and the readiness check both have port {public}");
-    let [listeners, gateways, checks] = [ports::PUBLIC_LISTENER, ports::GATEWAY, ports::READINESS];
-    let help = format!("use two different ports; the defaults are {listeners} (gateways: {gateways}) and {checks}");
-    let mut draft = Draft::new(consul.configuration.place_of(listener).span, message, help);
-    if let Maybe::Known(port) = consul.configuration.at(&format!("{section}.healthCheckPort")) {
-        draft.add_note_elsewhere(port.place.span, "the readiness check");
-    }
-    Some(draft)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Fixes that several rules offer.
 
-use audit_read::definition::{Container, TaskDefinition, Text};
+use audit_read::definition::{Container, TaskDefinition};
 use serde_json::{Value, json};
 
 use crate::{
@@ -20,7 +20,7 @@ pub(super) fn mount(
     let mount = json!({ "sourceVolume": volume, "containerPath": path, "readOnly": read_only });
     let fix = Fix::append(&container.mount_points, mount)?;
     let volumes = &definition.volumes;
-    if volumes.lacks(|defined| defined.known().and_then(Text::whole) == Some(volume)) {
+    if volumes.lacks(|defined| defined.name.text() == Some(volume)) {
         return fix.and(Fix::append(volumes, json!({ "name": volume })));
     }
     Some(fix)

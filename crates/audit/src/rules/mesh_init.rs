@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{fixes::mount, prelude::*, proxy::wait_for};
+use super::{entry_point::wrong_start, fixes::mount, prelude::*, proxy::wait_for};
 use crate::subject::{AgentScript, BINARY_DIRECTORY, Feature, Subcommand, names, ports, subcommand};
 
 pub(super) static CONSUL_VOLUMES: Rule = Rule {
@@ -26,13 +26,13 @@ host path, which exist as long as the task.",
 fn check_volumes(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let volumes = &subject.definition.volumes;
-    if volumes.items.iter().any(|volume| volume.text().is_none()) {
+    if volumes.items.iter().any(|volume| volume.name.text().is_none()) {
         return;
     }
     let mut seen = Vec::new();
     for container in mesh_containers(consul) {
         for name in container.mount_points.items.iter().filter_map(|mount| mount.source_volume.text()) {
-            if !seen.contains(&name) && volumes.lacks(|volume| volume.known().and_then(Text::whole) == Some(name)) {
+            if !seen.contains(&name) && volumes.lacks(|volume| volume.name.text() == Some(name)) {
                 seen.push(name);
                 let message = format!("the volume {name}, which {} mounts, is not defined", container.label());
                 let help = format!("add {{ \"name\": \"{name}\" }} to volumes");
@@ -43,7 +43,7 @@ fn check_volumes(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-fn mesh_containers<'d>(consul: &ConsulTask<'d>) -> impl Iterator<Item = &'d Container> + use<'d> {
+pub(super) fn mesh_containers<'d>(consul: &ConsulTask<'d>) -> impl Iterator<Item = &'d Container> + use<'d> {
     let others = [consul.client, consul.sidecar_proxy, consul.dataplane];
     consul.consul_ecs_containers().chain(others.into_iter().flatten())
 }
@@ -102,7 +102,8 @@ pub(super) fn runs_other(container: &Container, command: &str) -> Option<Draft> 
         // A script may run it.
         Subcommand::Absent | Subcommand::Unknown => all.any(|word| word == command),
     };
-    if runs_it {
+    // The entry point has a rule of its own.
+    if runs_it || wrong_start(container, None).is_some() {
         return None;
     }
     let label = container.label();

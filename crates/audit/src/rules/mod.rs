@@ -6,31 +6,39 @@ mod app_mesh_nodes;
 mod app_mesh_proxy;
 mod app_mesh_routes;
 mod client_agent;
+mod client_script;
 mod configuration;
 mod containers;
 mod credentials;
 mod dataplane;
 mod defects;
 mod dependencies;
+mod discover;
+mod entry_point;
 mod fixes;
 mod gateway;
 mod health_sync;
 mod identity;
 mod images;
 mod keys;
+mod login;
 mod mesh_init;
+mod mesh_ports;
 mod pages;
 pub(crate) mod platform;
 mod prelude;
 mod proxy;
 mod releases;
 mod secrets;
+mod server_lookup;
 pub(crate) mod servers;
 mod service;
+mod shared_volumes;
 mod sidecar_proxy;
 mod tags;
 mod tokens;
 mod transparent_proxy;
+mod units;
 mod upstreams;
 
 #[cfg(test)]
@@ -42,8 +50,10 @@ static RULES: &[&Rule] = &[
     &containers::CONSUL_NETWORK_MODE,
     &platform::CONSUL_TASK_PLATFORM,
     &mesh_init::CONSUL_VOLUMES,
+    &shared_volumes::CONSUL_SHARED_VOLUME,
     &mesh_init::CONSUL_MESH_INIT_MISSING,
     &images::CONSUL_ECS_IMAGE,
+    &entry_point::CONSUL_ECS_ENTRY_POINT,
     &images::CONSUL_CONTROLLER_COMMAND,
     &mesh_init::CONSUL_MESH_INIT_COMMAND,
     &mesh_init::CONSUL_MESH_INIT_ESSENTIAL,
@@ -78,6 +88,8 @@ static RULES: &[&Rule] = &[
     &client_agent::CONSUL_CLIENT_IMAGE,
     &client_agent::CONSUL_CLIENT_SHELL,
     &client_agent::CONSUL_CLIENT_EXEC,
+    &client_script::CONSUL_CLIENT_SCRIPT,
+    &client_script::CONSUL_HTTP_ADDRESS,
     &client_agent::CONSUL_CLIENT_LEAVE,
     &client_agent::CONSUL_CLIENT_RETRY_JOIN,
     &client_agent::CONSUL_CLIENT_ADVERTISE,
@@ -91,6 +103,7 @@ static RULES: &[&Rule] = &[
     &sidecar_proxy::CONSUL_SIDECAR_PROXY_COMMAND,
     &sidecar_proxy::CONSUL_SIDECAR_PROXY_HEALTH_CHECK,
     &dataplane::CONSUL_DATAPLANE_MISSING,
+    &dataplane::CONSUL_DATAPLANE_IMAGE,
     &mesh_init::CONSUL_CONTROL_PLANE_COMMAND,
     &mesh_init::CONSUL_CONTROL_PLANE_HEALTH_CHECK,
     &mesh_init::CONSUL_DATAPLANE_WAITS_FOR_CONTROL_PLANE,
@@ -99,15 +112,20 @@ static RULES: &[&Rule] = &[
     &dataplane::CONSUL_DATAPLANE_HEALTH_CHECK,
     &transparent_proxy::CONSUL_DATAPLANE_USERS,
     &transparent_proxy::CONSUL_APP_USER,
-    &dataplane::CONSUL_READINESS_PORT,
+    &mesh_ports::CONSUL_READINESS_PORT,
     &credentials::CONSUL_LOGIN_OFF,
     &credentials::CONSUL_CA_CERTIFICATES,
     &servers::CONSUL_SERVER_HOSTS,
     &servers::CONSUL_SERVER_PORTS,
     &servers::CONSUL_SERVER_PLAIN,
     &servers::CONSUL_SERVER_NAME,
-    &servers::CONSUL_SERVER_LOOKUP,
+    &discover::CONSUL_SERVER_DISCOVER,
+    &server_lookup::CONSUL_SERVER_LOOKUP,
+    &server_lookup::CONSUL_SERVER_TAGS,
+    &servers::CONSUL_HCP_SERVERS,
     &servers::CONSUL_LOGIN_META,
+    &login::CONSUL_LOGIN_METHOD,
+    &login::CONSUL_LOGIN_ENDPOINT,
     &transparent_proxy::CONSUL_TRANSPARENT_PROXY_LAUNCH_TYPE,
     &transparent_proxy::CONSUL_TRANSPARENT_PROXY_PRIVILEGES,
     &transparent_proxy::CONSUL_DNS_WITHOUT_TRANSPARENT_PROXY,
@@ -127,7 +145,8 @@ static RULES: &[&Rule] = &[
     &service::CONSUL_SERVICE_NAME,
     &service::CONSUL_SERVICE_PORT,
     &service::CONSUL_TENANCY_PAIR,
-    &service::CONSUL_APP_PORT,
+    &mesh_ports::CONSUL_APP_PORT,
+    &mesh_ports::CONSUL_DNS_PORT,
     &upstreams::CONSUL_UPSTREAM_PORT,
     &upstreams::CONSUL_UPSTREAM_NAME,
     &upstreams::CONSUL_UPSTREAM_MISSPELT,
@@ -144,6 +163,7 @@ static RULES: &[&Rule] = &[
     &defects::CONSUL_RESILIENCE_OFF,
     &defects::CONSUL_RESILIENCE_REFUSED,
     &defects::CONSUL_RESTART_POLICY,
+    &units::CONSUL_OUTLIER_INTERVAL,
     &tags::CONSUL_MESH_TAG_MISSING,
     &tags::CONSUL_MESH_TAG_ALONE,
     &tags::CONSUL_MESH_TAG_VALUE,

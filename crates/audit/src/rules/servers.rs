@@ -2,12 +2,10 @@
 
 use std::net::IpAddr;
 
-use globset::GlobBuilder;
-
 use super::{configuration::of_holder, prelude::*};
-use crate::subject::PlacedConfiguration;
+use crate::subject::{ConsulEcs, PlacedConfiguration, Software, image_of};
 
-const HOSTS: &str = "consulServers.hosts";
+pub(super) const HOSTS: &str = "consulServers.hosts";
 const PROGRAM: &str = "exec=";
 
 pub(super) static CONSUL_SERVER_HOSTS: Rule = Rule {
@@ -16,7 +14,8 @@ pub(super) static CONSUL_SERVER_HOSTS: Rule = Rule {
     effect: "consul-ecs never finds a server, and the task never starts its app",
     explanation: "\
 consul-ecs looks `consulServers.hosts` up in DNS as it is, for ever: the ports are `http.port` and `grpc.port`, and \
-`defaults.tls` decides about TLS, so a scheme or a port makes a name that does not exist. Behind `exec=` is a program \
+`defaults.tls` decides about TLS, so a scheme, a port or a blank makes a name that does not exist. `localhost` is the task \
+itself, which has no server. Behind `exec=` is a program \
 with its arguments that prints addresses. It is split at blanks and runs without a shell, so that pipes and quotes \
 reach the program as arguments. The image of consul-ecs contains `discover`, the command of go-discover: \
 `exec=discover -q addrs provider=aws …`. Without `exec=discover`, the provider's string is a name for DNS.",
@@ -29,7 +28,7 @@ reach the program as arguments. The image of consul-ecs contains `discover`, the
     ..Rule::once_per_task(Applies::ConsulDataplaneAndController, check_hosts)
 };
 
-const HOSTS_IN_CONFIG: &str = "config.consulServers.hosts";
+pub(super) const HOSTS_IN_CONFIG: &str = "config.consulServers.hosts";
 
 fn check_hosts(subject: &Subject<'_>) -> Option<Draft> {
     let consul_ecs = subject.consul_ecs()?;
@@ -38,6 +37,9 @@ fn check_hosts(subject: &Subject<'_>) -> Option<Draft> {
     let (what, help) = if let Some(program) = hosts.strip_prefix(PROGRAM) {
         (needs_a_shell(program)?, "put the program with its pipes into a script of your own image".to_owned())
     } else {
+        if is_loopback(hosts) && may_have_a_server(subject, &consul_ecs) {
+            return None;
+        }
         let (what, right) = wrong_address(hosts)?;
         let where_else = if right.starts_with(PROGRAM) {
             ""
@@ -64,6 +66,13 @@ pub(crate) fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
     if hosts.split_whitespace().any(|word| word.starts_with("provider=")) {
         return Some(("is a string for go-discover", format!("exec=discover -q addrs {hosts}")));
     }
+    if hosts.contains(char::is_whitespace) {
+        let right = if hosts.trim().contains(char::is_whitespace) { "one name or address" } else { hosts.trim() };
+        return Some(("has a blank", right.to_owned()));
+    }
+    if is_loopback(hosts) {
+        return Some(("is the task itself", "the address or the DNS name of Consul's servers".to_owned()));
+    }
     let (has_scheme, rest) = hosts.split_once("://").map_or((false, hosts), |(_, rest)| (true, rest));
     let name = rest.trim_end_matches('/');
     let (name, has_port) = match name.rsplit_once(':') {
@@ -84,10 +93,78 @@ pub(crate) fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
         (false, false) if in_brackets.is_some() => "has brackets",
         (false, false) => return None,
     };
-    let name = in_brackets.unwrap_or(name);
-    // No server runs in a task of the mesh.
-    let is_own = name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    Some((what, if is_own { "the address of Consul's servers".to_owned() } else { name.to_owned() }))
+    Some((what, in_brackets.unwrap_or(name).to_owned()))
+}
+
+/// Whether it names the task's own loopback interface, with or without a scheme and a port.
+fn is_loopback(hosts: &str) -> bool {
+    let rest = hosts.split_once("://").map_or(hosts, |(_, rest)| rest).trim_end_matches('/');
+    let without_port = || rest.rsplit_once(':').map_or(rest, |(name, _)| name);
+    [rest, without_port()].into_iter().any(|name| {
+        let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+    })
+}
+
+/// Whether a container of the task may be a server or a tunnel to one: one that consul-ecs waits for, or one with Consul.
+fn may_have_a_server(subject: &Subject<'_>, consul_ecs: &ConsulEcs<'_, '_>) -> bool {
+    let waits = consul_ecs.containers.iter().any(|container| match &subject.consul {
+        Some(consul) if !consul.first().is_some_and(|first| std::ptr::eq(first, *container)) => false,
+        _ => !container.depends_on.is_certainly_empty(),
+    });
+    let containers = &subject.definition.containers;
+    let is_server = |container: &Container| {
+        let software = image_of(container).and_then(|image| image.software());
+        software == Some(Software::Consul) || container.image.known().is_none()
+    };
+    waits || !containers.lacks(is_server)
+}
+
+pub(super) static CONSUL_HCP_SERVERS: Rule = Rule {
+    id: "consul-hcp-servers",
+    summary: "the servers are not in HCP Consul Dedicated, which has ended",
+    effect: "the name of the servers is in no DNS any more, and the task never starts its app",
+    explanation: "\
+HashiCorp ended HCP Consul Dedicated on 2025-11-12: its clusters are gone, and so are the names below `hashicorp.cloud`. \
+consul-ecs and client agents look such a name up for ever. HashiCorp's own tutorials for ECS used these servers, and so do \
+copies of them. Run servers of your own, restore a snapshot there, and write their address.",
+    sources: &[
+        "https://github.com/hashicorp/web-unified-docs/pull/1298",
+        "https://developer.hashicorp.com/hcp/docs/consul/migrate",
+    ],
+    example: Some(
+        Base::Dataplane.wrong(
+            HOSTS_IN_CONFIG,
+            r#""mesh.private.consul.0f0f0f0f-1111-4222-8333-444455556666.aws.hashicorp.cloud""#,
+        ),
+    ),
+    ..Rule::once_per_task(Applies::ConsulAndController, check_hcp)
+};
+
+/// Names below this belonged to HCP.
+const HCP: &str = ".hashicorp.cloud";
+
+fn check_hcp(subject: &Subject<'_>) -> Option<Draft> {
+    let help = "run servers of your own, and write their address: developer.hashicorp.com/hcp/docs/consul/migrate";
+    let what = "names servers of HCP Consul Dedicated, which ended on 2025-11-12";
+    let consul_ecs = subject.consul_ecs()?;
+    let settings = [HOSTS, "consulHTTPAddr"];
+    let named = consul_ecs.configuration.and_then(|configuration| {
+        let is_hcp = |path: &&str| configuration.text(path).is_some_and(is_of_hcp);
+        settings.into_iter().find(is_hcp).map(|path| (path, configuration.place_of(path)))
+    });
+    if let Some((path, place)) = named {
+        return Some(of_holder(&consul_ecs, Draft::new(place.span, format!("{path} {what}"), help)));
+    }
+    let (client, script) = super::client_agent::agent(subject).filter(|(_, script)| script.mentions(HCP))?;
+    let message = format!("the script of {} {what}", client.label());
+    Some(Draft::new(script.script()?.span(), message, help).of(client))
+}
+
+fn is_of_hcp(hosts: &str) -> bool {
+    let rest = hosts.split_once("://").map_or(hosts, |(_, rest)| rest);
+    let name = rest.split([':', '/']).next().unwrap_or_default().trim_end_matches('.');
+    name.to_ascii_lowercase().ends_with(HCP)
 }
 
 pub(super) static CONSUL_SERVER_PORTS: Rule = Rule {
@@ -160,13 +237,15 @@ fn is_off(configuration: &PlacedConfiguration<'_>, path: &str) -> bool {
 
 pub(super) static CONSUL_SERVER_NAME: Rule = Rule {
     id: "consul-server-name",
-    summary: "servers that a program finds have a name for TLS",
+    summary: "TLS compares certificates with a name that the servers' certificates have",
     severity: Severity::Warning,
     effect: "the certificate of the servers does not have their IP address, and consul-ecs refuses every connection",
     explanation: "\
 A program behind `exec=` prints IP addresses. With TLS, consul-ecs then compares the server's certificate with its IP \
 address, which certificates of Consul do not contain: they contain `server.<datacenter>.<domain>`, usually \
-`server.dc1.consul`. `tlsServerName` is the name to compare with, for both connections under `defaults`, or for each.",
+`server.dc1.consul`. The same happens with an IP address as `hosts`. `tlsServerName` is the name to compare with, for both \
+connections under `defaults`, or for each. It is a name alone: no certificate has a name with a port or a scheme, which is \
+an error.",
     sources: &[
         pages::CONSUL_SERVER_JSON,
         "https://developer.hashicorp.com/consul/docs/secure/encryption/tls/enable/new/builtin",
@@ -176,15 +255,37 @@ address, which certificates of Consul do not contain: they contain `server.<data
             .wrong(HOSTS_IN_CONFIG, r#""exec=discover -q addrs provider=aws tag_key=consul tag_value=server""#)
             .repaired_to(r#""consul.example.internal""#),
     ),
-    ..Rule::once_per_task(Applies::ConsulDataplaneAndController, check_name)
+    ..Rule::of_task(Applies::ConsulDataplaneAndController, check_name)
 };
 
-fn check_name(subject: &Subject<'_>) -> Option<Draft> {
-    let consul_ecs = subject.consul_ecs()?;
-    let configuration = consul_ecs.configuration?;
-    if !configuration.text(HOSTS)?.starts_with(PROGRAM)
-        || configuration.flag("consulServers.defaults.tls", false) != Some(true)
-    {
+fn check_name(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    let Some(configuration) = consul_ecs.configuration else { return };
+    let drafts = missing_name(configuration).into_iter().chain(wrong_names(configuration));
+    findings.extend(drafts.map(|draft| of_holder(&consul_ecs, draft)));
+}
+
+/// The names that no certificate has.
+fn wrong_names(configuration: &PlacedConfiguration<'_>) -> Vec<Draft> {
+    let sections = ["defaults", "http", "grpc"].map(|section| format!("consulServers.{section}.tlsServerName"));
+    let draft = |path: &String| {
+        let Maybe::Known(name) = configuration.name_at(path) else { return None };
+        let is_wrong = name.contains([':', '/']) && name.parse::<IpAddr>().is_err();
+        if !is_wrong && !name.contains(char::is_whitespace) {
+            return None;
+        }
+        let help = "write the name alone, as in server.dc1.consul";
+        let draft = Draft::new(configuration.place_of(path).span, format!("{path} is no name of a certificate"), help);
+        Some(draft.severity(Severity::Error))
+    };
+    sections.iter().filter_map(draft).collect()
+}
+
+fn missing_name(configuration: &PlacedConfiguration<'_>) -> Option<Draft> {
+    let hosts = configuration.text(HOSTS)?;
+    let is_program = hosts.starts_with(PROGRAM);
+    let is_address = hosts.parse::<IpAddr>().is_ok_and(|address| !address.is_loopback());
+    if !(is_program || is_address) || configuration.flag("consulServers.defaults.tls", false) != Some(true) {
         return None;
     }
     let lacks = |path: &str| matches!(configuration.name_at(path), Maybe::Absent);
@@ -193,59 +294,14 @@ fn check_name(subject: &Subject<'_>) -> Option<Draft> {
     if named.contains(&true) || !lacks(path) {
         return None;
     }
-    let message =
-        "the program in consulServers.hosts prints IP addresses, but TLS has no name to compare certificates with";
+    let what = if is_program {
+        "the program in consulServers.hosts prints IP addresses"
+    } else {
+        "consulServers.hosts is an IP address"
+    };
+    let message = format!("{what}, but TLS has no name to compare certificates with");
     let help = "set consulServers.defaults.tlsServerName, usually to server.dc1.consul";
-    Some(of_holder(&consul_ecs, Draft::new(configuration.place_of(path).span, message, help)))
-}
-
-pub(super) static CONSUL_SERVER_LOOKUP: Rule = Rule {
-    id: "consul-server-lookup",
-    summary: "the task role allows the lookup of the servers in AWS",
-    severity: Severity::Warning,
-    effect: "the program in consulServers.hosts fails, and the task never starts its app",
-    explanation: "\
-`exec=discover … provider=aws` asks AWS for the servers with the task role. It lists instances with \
-`ec2:DescribeInstances`; with `service=ecs`, it lists tasks with `ecs:ListTasks` and `ecs:DescribeTasks`, and without \
-`ecs_cluster` the clusters as well, with `ecs:ListClusters`. The rule looks at roles whose policies are all in the same \
-template or Terraform module.",
-    sources: &["https://github.com/hashicorp/go-discover/blob/master/provider/aws/aws_discover.go"],
-    // An example is one definition, but the rule needs a role too.
-    example: None,
-    ..Rule::once_per_task(Applies::ConsulDataplaneAndController, check_lookup)
-};
-
-fn check_lookup(subject: &Subject<'_>) -> Option<Draft> {
-    let consul_ecs = subject.consul_ecs()?;
-    let words: Vec<&str> = consul_ecs.configuration?.text(HOSTS)?.split_whitespace().collect();
-    let has = |start: &str| words.iter().any(|word| word.starts_with(start));
-    let has_own_key = |container: &&Container| !matches!(container.environment_has("AWS_ACCESS_KEY_ID"), Maybe::Absent);
-    if !has("exec=discover")
-        || !has("provider=aws")
-        || has("access_key_id=")
-        || consul_ecs.containers.iter().any(has_own_key)
-    {
-        return None;
-    }
-    let role = subject.definition.declared_role.as_ref()?;
-    let patterns = role.allowed.as_ref()?;
-    let needed = match (has("service=ecs"), has("ecs_cluster=")) {
-        (false, _) => &["ec2:DescribeInstances"][..],
-        (true, true) => &["ecs:ListTasks", "ecs:DescribeTasks"],
-        (true, false) => &["ecs:ListTasks", "ecs:DescribeTasks", "ecs:ListClusters"],
-    };
-    // In actions, only * and ? are special, as in globs.
-    let allows = |pattern: &String, action: &str| {
-        let glob = GlobBuilder::new(pattern).case_insensitive(true).build();
-        glob.map_or(true, |glob| glob.compile_matcher().is_match(action))
-    };
-    let is_missing = |action: &&&str| !patterns.iter().any(|pattern| allows(pattern, action));
-    let missing: Vec<&str> = needed.iter().filter(is_missing).copied().collect();
-    let actions = missing.join(" and ");
-    let message = format!("{HOSTS} asks AWS for the servers, but no policy of the task role allows {actions}");
-    let help = format!("allow {actions} for all resources in a policy of the role");
-    let draft = Draft::new(role.place.span, message, help).in_file(&role.file);
-    (!missing.is_empty()).then_some(draft)
+    Some(Draft::new(configuration.place_of(path).span, message, help))
 }
 
 pub(super) static CONSUL_LOGIN_META: Rule = Rule {

@@ -122,36 +122,3 @@ fn check_tenancy_pair(subject: &Subject<'_>) -> Option<Draft> {
     let help = format!("set {missing} as well, or neither");
     Some(Draft::new(configuration.place_of(&there).span, message, help))
 }
-
-pub(super) static CONSUL_APP_PORT: Rule = Rule {
-    id: "consul-app-port",
-    summary: "no app listens on a port of the mesh's own containers",
-    effect: "the container that starts second cannot open the port: the proxy is never ready, or the app fails",
-    explanation: "\
-All containers of a task share one network interface, so two of them cannot listen on the same port. The proxy has \
-its public listener (`proxy.publicListenerPort`, default: 20000), Envoy's administration interface (19000) and, with \
-Consul Dataplane, its readiness check (`proxy.healthCheckPort`, default: 22000). The control plane of consul-ecs 0.7 \
-answers health checks on 10000. `consul-client-ports` checks the ports of a Consul client agent.",
-    sources: &[pages::CONSUL_CONFIGURATION, pages::ECS_AWSVPC],
-    example: Some(Base::Client.wrong("containerDefinitions[web].portMappings[1].containerPort", "20000").given(&[(
-        "containerDefinitions[web].portMappings",
-        r#"[{ "containerPort": 9090 }, { "containerPort": 9091 }]"#,
-    )])),
-    ..Rule::of_task(Applies::Consul, check_app_port)
-};
-
-fn check_app_port(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
-    let own = consul.own_ports();
-    for app in &consul.apps {
-        for mapping in &app.port_mappings.items {
-            let Some(port) = mapping.tcp_port() else { continue };
-            if let Some((_, user)) = own.iter().find(|(own, _)| *own == port) {
-                let message = format!("{} listens on port {port}, which {user} also uses", app.label());
-                let help =
-                    "let the app listen on another port, or move the mesh's port where the configuration has one";
-                findings.add(Draft::new(mapping.container_port.span(), message, help).of(app));
-            }
-        }
-    }
-}

@@ -12,8 +12,9 @@ pub(super) static CONSUL_MESH_TAG_MISSING: Rule = Rule {
     explanation: "\
 The controllers recognize the tasks of the mesh by the tag `consul.hashicorp.com/mesh` with the value `true`. Without \
 it, a task gets no token in the token mode of 0.2 to 0.4, and if it is killed, its services, checks and tokens remain \
-in Consul. `aws ecs describe-task-definition` prints tags only with `--include TAGS`, so a printed definition without \
-any tags is not checked.",
+in Consul. `aws ecs describe-task-definition` prints tags only with `--include TAGS`, and beside the definition: a pipeline \
+that registers a printed definition again, with another image, loses them. Of a printed definition without tags, this is a \
+warning.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_TAGS],
     example: Some(Base::Dataplane.missing("tags[consul.hashicorp.com/mesh]")),
     ..Rule::once_per_task(Applies::Consul, check_mesh_tag_missing)
@@ -21,7 +22,10 @@ any tags is not checked.",
 
 fn check_mesh_tag_missing(subject: &Subject<'_>) -> Option<Draft> {
     let definition = subject.definition;
-    (matches!(definition.tag(MESH_TAG), Maybe::Absent) && !may_be_printed_without_tags(definition)).then(|| {
+    if may_be_printed_without_tags(definition) {
+        return Some(printed(definition));
+    }
+    matches!(definition.tag(MESH_TAG), Maybe::Absent).then(|| {
         let message = format!("the tag {MESH_TAG} is missing");
         let tag = serde_json::json!({ "key": MESH_TAG, "value": "true" });
         // CloudFormation and Terraform spell tags differently.
@@ -34,7 +38,17 @@ fn check_mesh_tag_missing(subject: &Subject<'_>) -> Option<Draft> {
 fn may_be_printed_without_tags(definition: &TaskDefinition) -> bool {
     let is_registered = definition.address.starts_with("arn:");
     let is_live = definition.file.name.starts_with("arn:");
-    is_registered && !is_live && definition.tags.items.is_empty()
+    is_registered && !is_live && definition.tags.items.is_empty() && definition.tags.is_complete
+}
+
+fn printed(definition: &TaskDefinition) -> Draft {
+    let revision = definition.address.rsplit('/').next().unwrap_or_default();
+    let message =
+        format!("this is {revision} as ECS prints it without its tags: a revision made of it is not in the mesh");
+    let help = "print it with --include TAGS and register its tags as well, or add them here";
+    let tag = serde_json::json!({ "key": MESH_TAG, "value": "true" });
+    let fix = Fix::append(&definition.tags, tag).filter(|_| definition.tags.is_present);
+    Draft::new(definition.family.span(), message, help).fix(fix).severity(Severity::Warning)
 }
 
 pub(super) static CONSUL_MESH_TAG_VALUE: Rule = Rule {

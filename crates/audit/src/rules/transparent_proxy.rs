@@ -11,7 +11,7 @@ pub(super) static CONSUL_DATAPLANE_USERS: Rule = Rule {
     summary: "with transparent proxy, consul-dataplane runs as user 5995, and health-sync as user 5996",
     severity: Severity::Warning,
     is_fixable: true,
-    effect: "the iptables rules redirect the proxy's own traffic to the proxy, in a loop",
+    effect: "the rules of the task redirect the proxy's own traffic to the proxy, in a loop",
     explanation: "\
 For transparent proxy, mesh-init writes rules that redirect all traffic of the task to the proxy, except the traffic \
 of two users: 5995, the proxy, and 5996, health-sync. Both IDs are fixed in consul-ecs from 0.8 on. Without \
@@ -21,7 +21,7 @@ transparent proxy, another user is harmless and not reported.",
     ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_users)
 };
 
-const TRANSPARENT: &[(&str, &str)] = &[
+pub(super) const TRANSPARENT: &[(&str, &str)] = &[
     ("requiresCompatibilities", r#"["EC2"]"#),
     ("config.transparentProxy.enabled", "true"),
     ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
@@ -93,8 +93,8 @@ pub(super) static CONSUL_TRANSPARENT_PROXY_LAUNCH_TYPE: Rule = Rule {
     summary: "a task with transparent proxy runs on EC2 only",
     effect: "Fargate refuses the capability that mesh-init needs, or mesh-init fails, and the task never starts",
     explanation: "\
-For transparent proxy, mesh-init writes `iptables` rules, which requires the capability `NET_ADMIN`. Fargate does not \
-grant it. In consul-ecs from 0.8 on, transparent proxy is on unless the configuration switches it off, also if it has no \
+For transparent proxy, mesh-init writes rules for the task's network (iptables or nftables), which requires the capability `NET_ADMIN`. Fargate does not \
+grant it; EC2 and ECS Managed Instances do. In consul-ecs from 0.8 on, transparent proxy is on unless the configuration switches it off, also if it has no \
 `transparentProxy`. On Fargate, set `\"transparentProxy\": { \"enabled\": false }`.",
     sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_CAPABILITIES],
     example: Some(Base::Dataplane.wrong("requiresCompatibilities", r#"["FARGATE"]"#).given(GIVEN)),
@@ -119,9 +119,10 @@ fn check_transparent_proxy_launch_type(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(span, message, help).note(place.span, note))
 }
 
-/// What says that a task may run outside of EC2.
+/// What says that a task may run where no container gets `NET_ADMIN`. Managed instances are EC2 instances that grant it:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/managed-instances-security.html>
 fn outside_of_ec2(definition: &TaskDefinition) -> Option<Span> {
-    let other = |item: &&Field<Text>| item.text().is_some_and(|text| text != "EC2");
+    let other = |item: &&Field<Text>| item.text().is_some_and(|text| !["EC2", "MANAGED_INSTANCES"].contains(&text));
     match definition.requires_compatibilities.items.iter().find(other) {
         Some(item) => Some(item.span()),
         None => definition.runs_on_fargate().then(|| definition.span()),
@@ -132,9 +133,9 @@ pub(super) static CONSUL_TRANSPARENT_PROXY_PRIVILEGES: Rule = Rule {
     id: "consul-transparent-proxy-privileges",
     summary: "with transparent proxy, mesh-init is root and has NET_ADMIN",
     is_fixable: true,
-    effect: "mesh-init cannot write the iptables rules and fails, and the task never starts",
+    effect: "mesh-init cannot write the rules of the network and fails, and the task never starts",
     explanation: "\
-For transparent proxy, mesh-init changes the `iptables` rules of the task, and with Consul DNS its \
+For transparent proxy, mesh-init changes the rules of the task's network, and with Consul DNS its \
 `/etc/resolv.conf`. The image's own user may do neither: the container must run as user `0` with the capability \
 `NET_ADMIN`.",
     sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_CAPABILITIES],

@@ -1,10 +1,10 @@
 //! The upstreams in the configuration: their names and ports.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use super::{client_agent, prelude::*};
 use crate::rule::TaskFindings;
-use audit_read::app_mesh::Resources;
+use audit_read::{app_mesh::Resources, definition::PortMapping};
 use document::{Node, Value};
 
 /// The upstreams of a service.
@@ -122,7 +122,8 @@ pub(super) static CONSUL_UPSTREAM_PORT: Rule = Rule {
 The app reaches an upstream at `127.0.0.1` and the upstream's `localBindPort`. All containers of a task share one \
 network interface, so this port must differ from the ports of the other upstreams, of the app's containers, of the \
 proxy's public listener (default: 20000) and readiness check (default: 22000), of Envoy's administration interface \
-(19000), of the control plane of consul-ecs 0.7 (10000) and of the client agent.",
+(19000), of the control plane of consul-ecs 0.7 (10000) and of the client agent. With transparent proxy, the proxy also \
+listens on 15001, and with Consul DNS on 8600.",
     sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/connect/ecs"],
     example: Some(Base::Dataplane.wrong("config.proxy.upstreams", r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1234 }]"#).repaired_to(r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1235 }]"#)),
     ..Rule::of_task(Applies::Consul, check_upstream_port)
@@ -139,7 +140,7 @@ fn check_upstream_port(subject: &Subject<'_>, findings: &mut Findings) {
             None => Some("127.0.0.1"),
         };
         let earlier = seen.iter().find(|(_, other, number)| *number == port && address.is_some() && *other == address);
-        let other = taken.iter().find(|(number, _)| *number == port).map(|(_, user)| user.clone());
+        let other = taken.iter().find(|(ports, _)| ports.contains(&port)).map(|(_, user)| user.clone());
         let clash = earlier.map(|_| "another upstream".to_owned()).or(other);
         if let Some(user) = clash {
             let name = upstream.get("destinationName").and_then(Node::text);
@@ -164,17 +165,17 @@ fn local_port(upstream: &Node) -> Option<(&Node, u64)> {
 }
 
 /// The ports on which something certainly listens, and their users.
-fn taken(consul: &ConsulTask<'_>) -> Vec<(u64, String)> {
+fn taken(consul: &ConsulTask<'_>) -> Vec<(RangeInclusive<u64>, String)> {
     let mut taken = Vec::new();
     for app in &consul.apps {
-        let tcp = app.port_mappings.items.iter().filter(|mapping| mapping.protocol.text() != Some("udp"));
-        taken.extend(tcp.filter_map(|mapping| Some((*mapping.container_port.known()?, app.label()))));
+        let ports = app.port_mappings.items.iter().filter(|mapping| !mapping.is_udp()).filter_map(PortMapping::ports);
+        taken.extend(ports.map(|(first, last)| (first..=last, app.label())));
     }
-    taken.extend(consul.own_ports().into_iter().map(|(port, user)| (port, user.to_owned())));
+    taken.extend(consul.own_ports().into_iter().map(|(port, user)| (port..=port, user.to_owned())));
     if consul.generation == Generation::Client {
         let agents =
             client_agent::PORTS.map(|(port, _)| port).into_iter().filter(|port| *port != client_agent::ON_REQUEST);
-        taken.extend(consul.client.iter().flat_map(|client| agents.clone().map(|port| (port, client.label()))));
+        taken.extend(consul.client.iter().flat_map(|client| agents.clone().map(|port| (port..=port, client.label()))));
     }
     taken
 }

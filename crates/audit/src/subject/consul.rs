@@ -10,6 +10,9 @@ use crate::versions::Program;
 use audit_read::definition::{Container, Field, Maybe, TaskDefinition, Text};
 use mesh::consul_ecs::{GatewayKind, Role, SERVICE_NAME_TAG};
 
+/// The DNS server of Consul Dataplane, for TCP and UDP.
+const DNS: (u64, &str) = (ports::DNS as u64, "Consul DNS");
+
 /// A task definition of Consul's mesh.
 #[derive(Debug)]
 pub struct ConsulTask<'d> {
@@ -247,8 +250,30 @@ impl<'d> ConsulTask<'d> {
         if self.generation != Generation::Client {
             own.extend(self.readiness_port().map(|port| (port, "the proxy's readiness check")));
         }
-        own.extend(self.control_plane.map(|_| (ports::CONTROL_PLANE.into(), "the control plane's health check")));
+        own.extend(self.fixed_ports());
         own
+    }
+
+    /// The ports of these that no configuration changes. Envoy's administration interface is one for every proxy.
+    pub fn fixed_ports(&self) -> Vec<(u64, &'static str)> {
+        let mut fixed = Vec::new();
+        fixed.extend(self.control_plane.map(|_| (ports::CONTROL_PLANE.into(), "the control plane's health check")));
+        let is_transparent = self.generation == Generation::Dataplane && self.is_transparent() == Some(true);
+        fixed.extend(is_transparent.then_some((ports::OUTBOUND_LISTENER.into(), "the proxy's outbound listener")));
+        fixed.extend(self.has_dns().then_some(DNS));
+        fixed
+    }
+
+    /// The same for UDP.
+    pub fn own_udp_ports(&self) -> Vec<(u64, &'static str)> {
+        self.has_dns().then_some(DNS).into_iter().collect()
+    }
+
+    /// Whether Consul Dataplane certainly answers the DNS requests of the task.
+    pub fn has_dns(&self) -> bool {
+        self.generation == Generation::Dataplane
+            && self.is_transparent() == Some(true)
+            && self.configuration.flag("transparentProxy.consulDNS.enabled", false) == Some(true)
     }
 
     /// An invalid port counts as unknown: another rule reports that. So do all ports if it is unclear whether the task
@@ -265,7 +290,7 @@ impl<'d> ConsulTask<'d> {
         Some(if port == 0 { default } else { port })
     }
 
-    /// Whether iptables rules redirect the app's traffic to the proxy. Without the setting, it is on in the
+    /// Whether rules of the kernel redirect the app's traffic to the proxy. Without the setting, it is on in the
     /// dataplane generation; for gateways it is off.
     pub fn is_transparent(&self) -> Option<bool> {
         if self.is_gateway || self.is_run_by_flags() {

@@ -55,9 +55,10 @@ pub fn envoy_of(consul_line: Release) -> &'static [Release] {
     consul(consul_line).map_or(&[], |row| &row.envoy)
 }
 
-/// Whether a line of Consul supports a line of Envoy. `None` if the table does not have the line of Consul.
+/// Whether a line of Consul supports a line of Envoy. `None` if the table does not have the line of Consul, or none of its
+/// lines of Envoy.
 pub fn supports_envoy(consul_line: Release, envoy: Release) -> Option<bool> {
-    consul(consul_line).map(|row| row.envoy.contains(&envoy))
+    consul(consul_line).filter(|row| !row.envoy.is_empty()).map(|row| row.envoy.contains(&envoy))
 }
 
 /// The line of Envoy in the image of a release of Consul Dataplane, if it is known.

@@ -41,7 +41,7 @@ pub struct Consul {
     pub line: Release,
     /// The end of its support, in the edition that has the longest.
     pub supported_until: Support,
-    /// The lines of Envoy that it supports.
+    /// The lines of Envoy that it supports. None if no source names them.
     pub envoy: Vec<Release>,
     /// The lines of Consul Dataplane that it supports. None before 1.14.
     #[serde(default)]

@@ -134,6 +134,10 @@ fn an_image_of_the_dataplane_has_an_envoy_if_it_is_known() {
     assert_eq!(bundled_envoy(release("1.1.10")), Some(release("1.26")));
     assert_eq!(bundled_envoy(release("1.8.17")), Some(release("1.38")));
     assert_eq!(bundled_envoy(release("1.8.12")), None);
+    assert_eq!(
+        ["2.0.1", "2.0.4"].map(|text| bundled_envoy(release(text))),
+        [Some(release("1.37")), Some(release("1.38"))]
+    );
 }
 
 #[test]
@@ -146,6 +150,27 @@ fn the_newest_pair_goes_together_and_has_no_known_defect_of_its_release() {
         let by_release = |defect: &&Defect| defect.rule.as_deref() == Some("consul-release-defect");
         assert!(!defects_of(program, release).iter().any(by_release));
     }
+}
+
+#[test]
+fn no_newest_release_of_the_dataplane_is_withdrawn() {
+    for line in lines_of(Program::Dataplane) {
+        let newest = newest_of(Program::Dataplane, line).unwrap();
+        let withdrawn =
+            defects_of(Program::Dataplane, newest).into_iter().find(|defect| defect.id.contains("withdrawn"));
+        assert!(withdrawn.is_none(), "{newest}");
+    }
+    for text in ["1.7.11", "1.8.9", "1.9.4"] {
+        let defects = defects_of(Program::Dataplane, release(text));
+        assert!(defects.iter().any(|defect| defect.id.contains("withdrawn")), "{text}");
+    }
+}
+
+#[test]
+fn a_line_of_consul_without_lines_of_envoy_says_nothing_about_them() {
+    assert_eq!(supports_envoy(release("2.1"), release("1.38")), None);
+    assert_eq!(supports_envoy(release("2.0"), release("1.38")), Some(true));
+    assert_eq!(supports_envoy(release("2.0"), release("1.20")), Some(false));
 }
 
 #[test]
@@ -167,4 +192,7 @@ fn servers_need_a_release_and_a_licence_before_consul_2() {
         before(release("2.0")).is_some_and(|demand| demand.contains("1.21.7") && demand.contains("license of IBM"))
     );
     assert_eq!(before(release("1.22")), None);
+    assert!(
+        before(release("2.1")).is_some_and(|demand| demand.contains("ECDHCurves") && demand.contains("X25519MLKEM768"))
+    );
 }

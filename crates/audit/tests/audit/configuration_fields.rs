@@ -42,7 +42,7 @@ const FIELDS: &[Row] = &[
     (Dataplane, "consulLogin.datacenter", r#""dc1""#, "1"),
     (Dataplane, "consulLogin.stsEndpoint", r#""https://sts.us-east-1.amazonaws.com""#, "1"),
     (Dataplane, "consulLogin.serverIdHeaderValue", r#""consul""#, "1"),
-    (Dataplane, "consulServers.hosts", r#""10.0.0.1""#, r#"["10.0.0.1"]"#),
+    (Dataplane, "consulServers.hosts", r#""consul.example.com""#, r#"["10.0.0.1"]"#),
     (Dataplane, "consulServers.skipServerWatch", "true", r#""true""#),
     (Dataplane, "consulServers.defaults.caCertFile", r#""/ca.pem""#, "1"),
     (Dataplane, "consulServers.defaults.tls", "true", r#""true""#),

@@ -24,6 +24,7 @@ mod repairs;
 mod repeated_keys;
 mod reports;
 mod role_policies;
+mod server_lookup;
 mod template;
 mod terraform_source;
 mod unknowns;

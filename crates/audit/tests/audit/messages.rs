@@ -49,9 +49,9 @@ fn no_help_proposes_the_task_itself_as_a_server() {
     for (hosts, expected) in [
         ("consul.example.internal:8501", "write consul.example.internal"),
         ("https://10.0.0.5", "write 10.0.0.5"),
-        ("localhost:8501", "write the address of Consul's servers"),
-        ("http://127.0.0.1:8500/", "write the address of Consul's servers"),
-        ("[::1]", "write the address of Consul's servers"),
+        ("localhost:8501", "write the address or the DNS name of Consul's servers"),
+        ("http://127.0.0.1:8500/", "write the address or the DNS name of Consul's servers"),
+        ("[::1]", "write the address or the DNS name of Consul's servers"),
     ] {
         let said = said("consul-server-hosts", "config.consulServers.hosts", &json!(hosts));
         let [(_, help)] = said.as_slice() else { panic!("{hosts}: {said:?}") };

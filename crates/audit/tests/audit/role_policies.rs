@@ -7,7 +7,7 @@ const EC2: &str = "exec=discover -q addrs provider=aws tag_key=consul tag_value=
 const ECS: &str = "exec=discover -q addrs provider=aws service=ecs ecs_cluster=mesh tag_key=consul tag_value=server";
 const CLUSTERS: &str = "exec=discover -q addrs provider=aws service=ecs tag_key=consul tag_value=server";
 
-fn container(hosts: &str) -> String {
+pub(crate) fn container(hosts: &str) -> String {
     let config = format!(
         r#"{{"bootstrapDir":"/consul","consulServers":{{"hosts":"{hosts}"}},"service":{{"name":"web","port":80}},"proxy":{{}}}}"#
     );
@@ -17,7 +17,7 @@ fn container(hosts: &str) -> String {
 }
 
 /// A template whose role has these properties, with more resources.
-fn template(hosts: &str, role: &str, more: &str) -> Folder {
+pub(crate) fn template(hosts: &str, role: &str, more: &str) -> Folder {
     let definition = container(hosts)
         .replace(r#""name""#, r#""Name""#)
         .replace(r#""value""#, r#""Value""#)
@@ -32,7 +32,7 @@ fn template(hosts: &str, role: &str, more: &str) -> Folder {
 }
 
 /// A root module whose role has these arguments, with more blocks.
-fn root_module(hosts: &str, role: &str, more: &str) -> Folder {
+pub(crate) fn root_module(hosts: &str, role: &str, more: &str) -> Folder {
     let containers = container(hosts);
     let text = format!(
         "resource \"aws_iam_role\" \"task\" {{\n{role}\n}}\n{more}\nresource \"aws_ecs_task_definition\" \"web\" {{\n  family = \
@@ -43,7 +43,7 @@ fn root_module(hosts: &str, role: &str, more: &str) -> Folder {
 }
 
 /// What the rule says of a folder.
-fn found(folder: &Folder) -> Vec<String> {
+pub(crate) fn found(folder: &Folder) -> Vec<String> {
     let gathered = gathered(&[folder.path("")]);
     assert_eq!(gathered.problems.len(), 0, "{:?}", gathered.problems);
     let found = audit(&gathered.material);

@@ -49,7 +49,11 @@ fn is_function(map: &Map<String, Value>) -> bool {
 }
 
 fn spelled(key: &str) -> String {
-    if key == "properties" { "ProxyConfigurationProperties".to_owned() } else { upper_first(key) }
+    match key {
+        "properties" => "ProxyConfigurationProperties".to_owned(),
+        "efsVolumeConfiguration" => "EFSVolumeConfiguration".to_owned(),
+        _ => upper_first(key),
+    }
 }
 
 fn upper_first(key: &str) -> String {

@@ -7,8 +7,8 @@ use aws_sdk_ecs::{
     error::SdkError,
     types::{
         ContainerDefinition, HealthCheck, KeyValuePair, LinuxParameters, NetworkMode, ProxyConfiguration,
-        ProxyConfigurationType, ResourceManagementType, Service, SortOrder, Tag, TaskDefinition,
-        TaskDefinitionFamilyStatus, TaskDefinitionField, TaskDefinitionStatus, TransportProtocol,
+        ProxyConfigurationType, ResourceManagementType, Scope, Service, SortOrder, Tag, TaskDefinition,
+        TaskDefinitionFamilyStatus, TaskDefinitionField, TaskDefinitionStatus, TransportProtocol, Volume,
     },
 };
 use mesh::arn::TaskDefinitionArn;
@@ -170,10 +170,20 @@ fn task_definition(definition: &TaskDefinition) -> Value {
         "memory": definition.memory(),
         "taskRoleArn": definition.task_role_arn(),
         "executionRoleArn": definition.execution_role_arn(),
-        "volumes": all(definition.volumes(), |volume| json!({ "name": volume.name() })),
+        "volumes": all(definition.volumes(), volume),
         "proxyConfiguration": definition.proxy_configuration().map(proxy),
         "containerDefinitions": all(definition.container_definitions(), container),
     }))
+}
+
+fn volume(volume: &Volume) -> Value {
+    let docker = volume.docker_volume_configuration();
+    json!({
+        "name": volume.name(),
+        "host": volume.host().map(|host| json!({ "sourcePath": host.source_path() })),
+        "efsVolumeConfiguration": volume.efs_volume_configuration().map(|efs| json!({ "fileSystemId": efs.file_system_id() })),
+        "dockerVolumeConfiguration": docker.map(|docker| json!({ "scope": docker.scope().map(Scope::as_str) })),
+    })
 }
 
 fn container(container: &ContainerDefinition) -> Value {
@@ -186,7 +196,12 @@ fn container(container: &ContainerDefinition) -> Value {
     });
     let ports = all(container.port_mappings(), |mapping| {
         let protocol = mapping.protocol().map(TransportProtocol::as_str);
-        json!({ "containerPort": mapping.container_port(), "hostPort": mapping.host_port(), "protocol": protocol })
+        json!({
+            "containerPort": mapping.container_port(),
+            "containerPortRange": mapping.container_port_range(),
+            "hostPort": mapping.host_port(),
+            "protocol": protocol,
+        })
     });
     let dependencies = all(
         container.depends_on(),

@@ -268,7 +268,7 @@ fn hosts_that_no_lookup_finds_are_refused_with_what_to_write() {
     ] {
         workspace.assert_refused(&["inject", "plain.json", "--no-acls", "--consul-hosts", hosts], advice);
     }
-    for hosts in ["exec=discover -q addrs provider=aws", "10.0.0.1", "2001:db8::1"] {
+    for hosts in ["exec=discover -q addrs provider=aws tag_key=consul tag_value=server", "10.0.0.1", "2001:db8::1"] {
         let output = workspace.run(&["inject", "plain.json", "--no-acls", "--consul-hosts", hosts]);
         assert_eq!(output.status.code(), Some(0), "{hosts}");
     }

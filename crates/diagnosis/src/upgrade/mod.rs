@@ -193,6 +193,10 @@ impl Fit {
         if accepts(&consul) {
             return;
         }
+        if !lines_of(program).into_iter().any(|line| consul_of(program, line).is_some_and(|all| all.contains(&consul)))
+        {
+            return self.unknown.push(format!("no source names a release of {program} for Consul {consul} yet"));
+        }
         self.blocking.push(match (envoy, oldest(consul)) {
             (Some(envoy), Some(oldest)) if lines.contains(&consul) => {
                 format!("{program} {tag} contains Envoy {envoy}, but Consul {consul} needs Envoy {oldest} or newer")

@@ -44,6 +44,13 @@ pub mod ports {
     pub const ENVOY_ADMIN: u16 = 19_000;
     /// The health check of `control-plane`.
     pub const CONTROL_PLANE: u16 = 10_000;
+    /// The listener for requests of the app, with transparent proxy.
+    pub const OUTBOUND_LISTENER: u16 = 15_001;
+    /// The DNS server of Consul Dataplane, with transparent proxy and Consul DNS.
+    pub const DNS: u16 = 8600;
+    /// The DNS listeners of Envoy, with transparent proxy and servers of Consul 2.1 that have the feature gate `localized-dns`.
+    /// Source: <https://developer.hashicorp.com/consul/docs/connect/proxy/transparent-proxy/localized-dns>
+    pub const LOCALIZED_DNS: [u16; 2] = [8653, 8654];
 }
 
 /// The auth method of services and gateways, which a task uses whose configuration names none.

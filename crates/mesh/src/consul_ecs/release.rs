@@ -14,7 +14,7 @@ pub const NEWEST: Release = line(10);
 /// The first line of Consul with auth methods of type `aws-iam`, with which tasks log in.
 pub const FIRST_CONSUL_WITH_LOGINS: Release = Release::line(1, 12);
 /// The newest line of Consul that this version knows.
-pub const NEWEST_CONSUL: Release = Release::line(2, 0);
+pub const NEWEST_CONSUL: Release = Release::line(2, 1);
 
 /// Releases from a first to a last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

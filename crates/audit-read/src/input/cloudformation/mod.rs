@@ -20,7 +20,7 @@ use self::{
 use super::gathered::Gathered;
 use crate::{
     app_mesh::Resource,
-    definition::{Dialect, IamRole, TaskDefinition, grants_no_lookup, service_use},
+    definition::{Dialect, IamRole, PolicyDocument, TaskDefinition, grants_no_lookup, service_use},
 };
 use document::{Entry, InputProblem, Node, SourceFile, Value};
 
@@ -97,6 +97,8 @@ fn role(
     let properties = role.resolved(scopes.of(role.condition()));
     let policies =
         if is_given_away(role.id, template, resources) { None } else { policies(role, &properties, resources, scopes) };
+    let with_file = |node: Node| PolicyDocument { file: Arc::clone(file), node };
+    let policies = policies.map(|documents| documents.into_iter().map(with_file).collect());
     IamRole::read(file.clone(), &properties, Dialect::CloudFormation, policies)
 }
 

@@ -4,14 +4,15 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
+    sync::Arc,
 };
 
-use document::{Node, Place};
+use document::{Node, Place, SourceFile};
 use terraform::{Attribute, Block, Body, Directory, Instance, Module, Reader, references};
 
 use super::targets::{Target, target};
 use crate::{
-    definition::{Dialect, IamRole, grants_no_lookup},
+    definition::{Dialect, IamRole, PolicyDocument, grants_no_lookup},
     input::terraform_attributes::role_node,
 };
 
@@ -34,8 +35,9 @@ impl Roles {
         let reader = module.reader(block, instance);
         let values = module.tagged(reader.values(&["path", "tags"], &[]));
         let node = role_node(&values, &Place::fixed(block.name_span()));
-        let policies = policies(module, reader, &name, &self.uses(module.directory()));
-        IamRole::read(module.directory().file(block.file), &node, Dialect::Terraform, policies)
+        let file = module.directory().file(block.file);
+        let policies = policies(module, &file, reader, &name, &self.uses(module.directory()));
+        IamRole::read(file, &node, Dialect::Terraform, policies)
     }
 
     /// Where a module refers to its roles.
@@ -114,7 +116,13 @@ impl RoleUses {
 }
 
 /// The documents of the policies of the role called `name`; `None` if one of them may not be in the module.
-fn policies(module: &Module<'_>, role: Reader<'_>, name: &str, uses: &RoleUses) -> Option<Vec<Node>> {
+fn policies(
+    module: &Module<'_>,
+    file: &Arc<SourceFile>,
+    role: Reader<'_>,
+    name: &str,
+    uses: &RoleUses,
+) -> Option<Vec<PolicyDocument>> {
     let directory = module.directory();
     if directory.is_partial || uses.has_unclear || uses.given_away.contains(name) {
         return None;
@@ -126,14 +134,17 @@ fn policies(module: &Module<'_>, role: Reader<'_>, name: &str, uses: &RoleUses) 
     if is_managed || own.get("inline_policy").is_some_and(Node::is_unknown) {
         return None;
     }
-    let inline = own.items_of("inline_policy").iter().map(|block| block.get("policy").cloned());
+    let inline = own
+        .items_of("inline_policy")
+        .iter()
+        .map(|block| block.get("policy").cloned().map(|node| PolicyDocument { file: Arc::clone(file), node }));
     let mut documents = inline.collect::<Option<Vec<_>>>()?;
     let numbers = uses.policies.get(name).into_iter().flatten();
     for block in numbers.filter_map(|number| directory.resources.get(*number)) {
         let instance = Instance::only();
         let reader = module.reader(block, &instance);
         documents.extend(match block.body.attribute("policy") {
-            Some(policy) => vec![document(module, reader, policy)?],
+            Some(policy) => vec![document(module, block, reader, policy)?],
             None => attached(module, reader, block.body.attribute("policy_arn")?)?,
         });
     }
@@ -141,25 +152,28 @@ fn policies(module: &Module<'_>, role: Reader<'_>, name: &str, uses: &RoleUses) 
 }
 
 /// The documents of an attached policy: none of a managed one that grants no lookup.
-fn attached(module: &Module<'_>, reader: Reader<'_>, arn: &Attribute) -> Option<Vec<Node>> {
+fn attached(module: &Module<'_>, reader: Reader<'_>, arn: &Attribute) -> Option<Vec<PolicyDocument>> {
     let Some(Target::Resource(name)) = target(module, arn, "aws_iam_policy") else {
         return grants_no_lookup(&reader.value(arn)).then(Vec::new);
     };
     let block = module.directory().resources.iter().find(|block| is_called(block, "aws_iam_policy", &name))?;
-    document(module, reader.of(block), block.body.attribute("policy")?).map(|one| vec![one])
+    document(module, block, reader.of(block), block.body.attribute("policy")?).map(|one| vec![one])
 }
 
+/// The data source of a policy document.
+const DOCUMENT: &str = "aws_iam_policy_document";
+
 /// A policy document: the argument itself, or a data source that has only statements.
-fn document(module: &Module<'_>, reader: Reader<'_>, policy: &Attribute) -> Option<Node> {
-    const KIND: &str = "aws_iam_policy_document";
+fn document(module: &Module<'_>, owner: &Block, reader: Reader<'_>, policy: &Attribute) -> Option<PolicyDocument> {
+    let of = |block: &Block, node| PolicyDocument { file: module.directory().file(block.file), node };
     let mut names = references(&policy.expression).into_iter();
     match (names.next().as_deref(), names.next()) {
-        (Some([data, kind, name, ..]), None) if data == "data" && kind == KIND => {
-            let block = module.directory().data.iter().find(|block| is_called(block, KIND, name))?;
+        (Some([data, kind, name, ..]), None) if data == "data" && kind == DOCUMENT => {
+            let block = module.directory().data.iter().find(|block| is_called(block, DOCUMENT, name))?;
             let is_plain = |attribute: &Attribute| ["policy_id", "version"].contains(&attribute.name.as_str());
-            block.body.attributes.iter().all(is_plain).then(|| reader.of(block).values(&[], &["statement"]))
+            block.body.attributes.iter().all(is_plain).then(|| of(block, reader.of(block).values(&[], &["statement"])))
         }
-        _ => Some(reader.value(policy)),
+        _ => Some(of(owner, reader.value(policy))),
     }
 }
 

@@ -19,9 +19,10 @@ const ALWAYS: [&str; 3] = ["appmesh-end-of-service", "appmesh-mesh-end-of-servic
 
 /// Reported only for a definition together with a service, with other definitions or with a deployment. These rules have separate tests.
 /// A JSON value shows no equal keys.
-const NEVER_ALONE: [&str; 10] = [
+const NEVER_ALONE: [&str; 11] = [
     "consul-gateway-kind-tag",
     "consul-server-lookup",
+    "consul-server-tags",
     "consul-tags-not-propagated",
     "consul-task-role-shared",
     "consul-task-role-tags",

@@ -76,6 +76,9 @@ const ROWS: &[Row] = &[
     row("ecs-fips-tag", Base::Dataplane, ECS, "0.10.1-fips1402", "0.10.0-fips1402"),
     row("dataplane-config-file", Base::ControlPlane, DATAPLANE, "1.2.8", "1.3.1"),
     row("dataplane-message-size", Base::ControlPlane, DATAPLANE, "1.3.0", "1.3.1"),
+    row("dataplane-withdrawn-1.7", Base::Dataplane, DATAPLANE, "1.7.11", "1.7.12"),
+    row("dataplane-withdrawn-1.8", Base::Dataplane, DATAPLANE, "1.8.9", "1.8.10"),
+    row("dataplane-withdrawn-1.9", Base::Dataplane, DATAPLANE, "1.9.4", "1.9.5"),
     row("consul-auto-encrypt", Base::ClientGateway, "consul", "1.13.1", "1.13.2"),
     row("consul-leaf-certificates", Base::ClientGateway, "consul", "1.15.1", "1.15.2"),
 ];

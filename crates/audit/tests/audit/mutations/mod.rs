@@ -14,6 +14,7 @@ mod exports;
 mod gateways;
 mod harmless;
 mod pairs;
+mod start;
 mod tables;
 
 use std::{iter, sync::LazyLock};
@@ -38,6 +39,7 @@ static BY_SUBJECT: Mutations = LazyLock::new(|| {
         exports::TABLE,
         ecs::TABLE,
         harmless::TABLE,
+        start::TABLE,
     ];
     tables.into_iter().flat_map(tables::read).collect()
 });

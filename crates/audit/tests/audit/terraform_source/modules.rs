@@ -64,7 +64,8 @@ fn calls_become_the_definitions_that_the_modules_make() {
         check("task role".to_owned(), same(&read.task_role, &rendered.task_role));
         check("execution role".to_owned(), same(&read.execution_role, &rendered.execution_role));
         // The order of volumes and tags has no meaning.
-        let volumes = |definition: &TaskDefinition| sorted(definition.volumes.items.iter().map(text));
+        let volumes =
+            |definition: &TaskDefinition| sorted(definition.volumes.items.iter().map(|volume| text(&volume.name)));
         let expected = if rendered.volumes.is_present { volumes(&rendered) } else { Vec::new() };
         check("volumes".to_owned(), volumes(&read) == expected);
         let tags = |definition: &TaskDefinition| {

@@ -90,7 +90,17 @@ impl Spelling {
                     for block in blocks {
                         let _ = writeln!(body, "  {name} {{");
                         for (key, value) in block.as_object()? {
-                            let _ = writeln!(body, "    {key} = {}", self.expression(value));
+                            if let Value::Array(blocks) = value {
+                                for inner in blocks {
+                                    let _ = writeln!(body, "    {key} {{");
+                                    for (key, value) in inner.as_object()? {
+                                        let _ = writeln!(body, "      {key} = {}", self.expression(value));
+                                    }
+                                    body.push_str("    }\n");
+                                }
+                            } else {
+                                let _ = writeln!(body, "    {key} = {}", self.expression(value));
+                            }
                         }
                         body.push_str("  }\n");
                     }
@@ -182,9 +192,12 @@ fn arguments(definition: &Value) -> Option<Map<String, Value>> {
         ("requiresCompatibilities", "requires_compatibilities"),
         ("taskRoleArn", "task_role_arn"),
         ("executionRoleArn", "execution_role_arn"),
-        ("volumes", "volume"),
     ] {
         values.extend(definition.get(ecs).map(|value| (own.to_owned(), value.clone())));
+    }
+    if let Some(volumes) = definition.get("volumes") {
+        let blocks: Option<Vec<Value>> = volumes.as_array()?.iter().map(volume).collect();
+        values.insert("volume".to_owned(), blocks?.into());
     }
     if let Some(proxy) = definition.get("proxyConfiguration") {
         let mut block = Map::new();
@@ -207,6 +220,26 @@ fn arguments(definition: &Value) -> Option<Map<String, Value>> {
     let containers = definition.get("containerDefinitions")?;
     values.insert("container_definitions".to_owned(), containers.to_string().into());
     Some(values)
+}
+
+/// The arguments and blocks of a volume.
+fn volume(volume: &Value) -> Option<Value> {
+    let mut block = Map::new();
+    for (key, value) in volume.as_object()? {
+        match key.as_str() {
+            "efsVolumeConfiguration" => {
+                let file_system = value.get("fileSystemId")?;
+                block.insert("efs_volume_configuration".to_owned(), json!([{ "file_system_id": file_system }]));
+            }
+            "dockerVolumeConfiguration" => {
+                block.insert("docker_volume_configuration".to_owned(), json!([value]));
+            }
+            "host" => block.extend(value.get("sourcePath").map(|path| ("host_path".to_owned(), path.clone()))),
+            "configuredAtLaunch" => block.extend([("configure_at_launch".to_owned(), value.clone())]),
+            _ => block.extend([(key.clone(), value.clone())]),
+        }
+    }
+    Some(block.into())
 }
 
 fn mapped(list: &Value, key: &str) -> Option<Value> {

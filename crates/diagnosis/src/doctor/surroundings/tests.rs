@@ -112,7 +112,8 @@ fn release_is_compared_with_those_that_the_controller_is_made_for() {
         ("1.12.0", Fine),
         ("1.21.4+ent", Fine),
         ("2.0.0", Fine),
-        ("2.1.0", Warning),
+        ("2.1.0", Fine),
+        ("2.2.0", Warning),
     ] {
         assert_check(&reach(&Ok(version.to_owned())), expected, "", &[]);
     }

@@ -1,0 +1,34 @@
+//! A volume of a task definition. Source:
+//! <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Volume.html>
+
+use super::{
+    field::{Field, Text},
+    reader::MapReader,
+};
+use document::Place;
+
+/// A volume.
+#[derive(Debug, Clone)]
+pub struct Volume {
+    pub name: Field<Text>,
+    /// A file system of EFS.
+    pub efs: Field<()>,
+    /// A path of the host.
+    pub host_path: Field<Text>,
+    /// `task` (the default) or `shared`, of a Docker volume.
+    pub scope: Field<Text>,
+    /// Its place in the file.
+    pub place: Place,
+}
+
+impl Volume {
+    pub(super) fn read(reader: &MapReader<'_>) -> Self {
+        Self {
+            name: reader.text("name"),
+            efs: reader.map("efsVolumeConfiguration", |_| ()),
+            host_path: reader.map("host", |host| host.text("sourcePath")).flatten(),
+            scope: reader.map("dockerVolumeConfiguration", |docker| docker.text("scope")).flatten(),
+            place: reader.place(),
+        }
+    }
+}

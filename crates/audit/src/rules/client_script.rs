@@ -1,0 +1,102 @@
+//! What the script of a client agent must do for mesh-init and Envoy.
+
+use super::{
+    client_agent::{SCRIPT, agent},
+    prelude::*,
+};
+use crate::subject::{AgentScript, BINARY_DIRECTORY};
+
+pub(super) static CONSUL_CLIENT_SCRIPT: Rule = Rule {
+    id: "consul-client-script",
+    summary: "the script of consul-client starts an agent that mesh-init and Envoy can use",
+    effect: "no agent starts, or mesh-init and Envoy get nothing from it, and the app never starts",
+    explanation: "\
+The agent of a task is a client: with `-server` or `-dev`, each task is a cluster of its own, or disturbs the quorum of the \
+servers. Envoy gets its configuration from the agent's gRPC port, which `ports { grpc = -1 }` closes. mesh-init runs the \
+program `consul` that the script copies to `/bin/consul-inject`. A here-document without its end swallows the rest of the \
+script, with the command that starts the agent. A variable that is not set is empty: the agent does not start without a \
+datacenter.",
+    sources: &[pages::CONSUL_CLIENT_INSTALL, pages::CONSUL_AGENT_CONFIGURATION],
+    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -server -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#).repaired_to(SCRIPT)),
+    ..Rule::of_task(Applies::ConsulClient, check_script)
+};
+
+fn check_script(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some((client, script)) = agent(subject).filter(|(_, script)| script.has_shell() && script.is_script()) else {
+        return;
+    };
+    let Some(text) = script.script() else { return };
+    for (what, help) in faults(subject, client, &script) {
+        let message = format!("the script of {} {what}", client.label());
+        findings.add(Draft::new(text.span(), message, help).of(client));
+    }
+}
+
+/// The variable in which scripts expect the name of the datacenter.
+const DATACENTER: &str = "CONSUL_DATACENTER";
+
+/// What a script does, and what it should do instead.
+fn faults(subject: &Subject<'_>, client: &Container, script: &AgentScript<'_>) -> Vec<(String, String)> {
+    let mut faults = Vec::new();
+    if let Some(end) = script.missing_end() {
+        let what = format!("has a here-document without its end {end}: the rest of the script is text");
+        faults.push((what, format!("write {end} at the end of the text, alone in its line")));
+        return faults;
+    }
+    let is_server = script.starts_agent_with(&["server", "bootstrap", "bootstrap-expect"])
+        || script.setting("server") == Some("true");
+    if is_server {
+        faults.push(("starts a server".to_owned(), "start a client: remove -server and -bootstrap".to_owned()));
+    } else if script.starts_agent_with(&["dev"]) {
+        let help = "remove -dev: the agent joins the cluster of the servers".to_owned();
+        faults.push(("starts an agent in development mode, with a cluster of its own".to_owned(), help));
+    }
+    let port = |name: &str| script.setting_in("ports", name).flatten();
+    if port("grpc") == Some("-1") && port("grpc_tls").is_none_or(|port| port == "-1") {
+        let what = "closes the gRPC port, from which Envoy gets its configuration";
+        faults.push((what.to_owned(), "set grpc in ports to 8502".to_owned()));
+    }
+    if lacks_the_program(subject, script) {
+        let what = format!("does not copy the program consul to {BINARY_DIRECTORY}, where mesh-init runs it");
+        faults.push((what, format!("begin with cp /bin/consul {BINARY_DIRECTORY}/consul")));
+    }
+    if script.needs_variable(DATACENTER) && matches!(client.environment_has(DATACENTER), Maybe::Absent) {
+        faults.push((format!("uses {DATACENTER}, which is not set"), format!("add {DATACENTER} to environment")));
+    }
+    faults
+}
+
+/// Whether mesh-init mounts the volume for the program `consul`, and the script certainly does not put it there.
+fn lacks_the_program(subject: &Subject<'_>, script: &AgentScript<'_>) -> bool {
+    let mesh_init = subject.consul.as_ref().and_then(|consul| consul.mesh_init);
+    let is_mounted = mesh_init.is_some_and(|init| matches!(init.mount_at(BINARY_DIRECTORY), Maybe::Known(_)));
+    is_mounted && script.is_all() && !script.mentions(BINARY_DIRECTORY)
+}
+
+pub(super) static CONSUL_HTTP_ADDRESS: Rule = Rule {
+    id: "consul-http-address",
+    summary: "consulHTTPAddr of servers with TLS begins with https://",
+    severity: Severity::Warning,
+    effect: "consul-ecs sends HTTP to a port for HTTPS, the login fails, and the task never starts its app",
+    explanation: "\
+consul-ecs 0.5 and 0.6 log in at `consulHTTPAddr`. An address without a scheme means HTTP. Port 8501 is Consul's port for \
+HTTPS, and `consulCACertFile` is of use with TLS only.",
+    sources: &[pages::CONSUL_CONFIGURATION_REFERENCE, "https://developer.hashicorp.com/consul/docs/install/ports"],
+    example: Some(
+        Base::ClientGateway
+            .wrong("config.consulHTTPAddr", r#""consul.example.internal:8501""#)
+            .repaired_to(r#""https://consul.example.internal:8501""#),
+    ),
+    ..Rule::once_per_task(Applies::ConsulClient, check_http_address)
+};
+
+fn check_http_address(subject: &Subject<'_>) -> Option<Draft> {
+    let configuration = &subject.consul.as_ref()?.configuration;
+    let Maybe::Known(address) = configuration.name_at("consulHTTPAddr") else { return None };
+    let has_tls = address.ends_with(":8501") || matches!(configuration.name_at("consulCACertFile"), Maybe::Known(_));
+    (!address.contains("://") && has_tls).then(|| {
+        let message = "consulHTTPAddr has no scheme, which means HTTP, but the servers have TLS";
+        let place = configuration.place_of("consulHTTPAddr");
+        Draft::new(place.span, message, format!("write https://{address}"))
+    })
+}

@@ -1,0 +1,89 @@
+//! The entry points of the containers that run consul-ecs.
+
+use super::prelude::*;
+use crate::subject::{ConsulEcs, is_consul_ecs};
+
+pub(super) static CONSUL_ECS_ENTRY_POINT: Rule = Rule {
+    id: "consul-ecs-entry-point",
+    summary: "the containers of consul-ecs start its program",
+    is_fixable: true,
+    effect: "the container fails at once or runs another command, and the task never joins the mesh, or is never healthy in it",
+    explanation: "\
+The image of consul-ecs has the entry point `/bin/consul-ecs`, and the container's command is its subcommand. Another entry \
+point replaces it: the program `consul` is not in the image, a shell looks for a program with the name of the subcommand, \
+and `envoy-entrypoint` belongs to the proxy. mesh-init and the control plane cannot start from the shared directory \
+either, because they write the program there. The best entry point is none. The rule looks at images called `consul-ecs`.",
+    sources: &["https://github.com/hashicorp/consul-ecs/blob/main/Dockerfile", pages::CONSUL_ARCHITECTURE],
+    example: Some(
+        Base::Dataplane
+            .wrong("containerDefinitions[consul-ecs-mesh-init].entryPoint", r#"["/bin/consul"]"#)
+            .repaired_to(r#"["/bin/consul-ecs"]"#),
+    ),
+    ..Rule::of_task(Applies::ConsulAndController, check_entry_point)
+};
+
+fn check_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    for &container in &consul_ecs.containers {
+        let directory = shared_directory(subject, &consul_ecs, container);
+        let Some(what) = wrong_start(container, directory) else { continue };
+        let place = &container.entry_point.place;
+        let message = format!("the entry point of {} {what}", container.label());
+        let help = "remove entryPoint: the image starts consul-ecs, and the command is its subcommand";
+        let has_command = container.command.items.len() == 1;
+        let fix = Fix::remove(place).filter(|_| has_command);
+        findings.add(Draft::new(place.span, message, help).of(container).fix(fix));
+    }
+}
+
+/// The directory to which this container writes the program, if it is the one that does.
+fn shared_directory<'s>(
+    subject: &'s Subject<'_>,
+    consul_ecs: &ConsulEcs<'_, '_>,
+    container: &Container,
+) -> Option<&'s str> {
+    let consul = subject.consul.as_ref()?;
+    let is_first = consul.first().is_some_and(|first| std::ptr::eq(first, container));
+    consul.shared_directory().filter(|_| is_first && consul_ecs.fits)
+}
+
+/// The programs of the mesh that are not consul-ecs.
+const OTHERS: [&str; 3] = ["consul", "consul-dataplane", "envoy"];
+
+/// What an entry point certainly does instead of starting consul-ecs with the subcommand in the command. `directory` is where
+/// the container writes the program.
+pub(super) fn wrong_start(container: &Container, directory: Option<&str>) -> Option<String> {
+    if !is_consul_ecs(container) {
+        return None;
+    }
+    let words = container.entry_point.texts()?;
+    let program = *words.first()?;
+    let name = program.rsplit('/').next()?;
+    if OTHERS.contains(&name) {
+        return Some(format!("is {name}, which is not in the image of consul-ecs"));
+    }
+    if name == "consul-ecs" && directory.is_some_and(|directory| program == format!("{directory}/consul-ecs")) {
+        return Some(format!("is {program}, which the container writes itself"));
+    }
+    if name == "consul-ecs"
+        && let Some(word @ ("envoy-entrypoint" | "app-entrypoint" | "net-dial")) = words.get(1).copied()
+    {
+        return Some(format!("runs {word}"));
+    }
+    let all = container.command_line()?;
+    match all.as_slice() {
+        [shell, flags, line, ..] if is_shell(shell) && flags.starts_with('-') && flags.ends_with('c') => {
+            let first = line.split_whitespace().next().unwrap_or_default();
+            SUBCOMMANDS
+                .contains(&first)
+                .then(|| format!("is {shell}, which runs a program called {first}: there is none"))
+        }
+        _ => None,
+    }
+}
+
+const SUBCOMMANDS: [&str; 5] = ["mesh-init", "health-sync", "control-plane", "controller", "acl-controller"];
+
+fn is_shell(word: &str) -> bool {
+    matches!(word.rsplit('/').next(), Some("sh" | "ash" | "bash" | "dash"))
+}

@@ -1,0 +1,133 @@
+//! The login of a task at Consul's auth method `aws-iam`.
+
+use super::prelude::*;
+use mesh::consul_ecs::SERVICE_METHOD;
+
+/// The auth method of client agents, which the controller creates up to consul-ecs 0.6.
+const CLIENT_METHOD: &str = "iam-ecs-client-token";
+
+pub(super) static CONSUL_LOGIN_METHOD: Rule = Rule {
+    id: "consul-login-method",
+    summary: "the login fits the auth method that the controller of consul-ecs creates",
+    severity: Severity::Warning,
+    is_fixable: true,
+    effect: "Consul refuses the login or grants nothing of what the task needs, and the task never starts its app",
+    explanation: "\
+The controller creates the auth method `iam-ecs-service-token` with `EnableIAMEntityDetails`, and its binding rules read the \
+tags of the task's role. A login with `includeEntity: false` does not show the role, so Consul refuses it. The auth method \
+`iam-ecs-client-token` is for client agents: controllers from consul-ecs 0.7 on do not create it, and its tokens may not \
+register a service. A method of another name is your own, and is not judged.",
+    sources: &[
+        pages::CONSUL_AWS_IAM_AUTH_METHOD,
+        pages::CONSUL_CONFIGURATION,
+        "https://github.com/hashicorp/consul-ecs/blob/main/subcommand/controller/command.go",
+    ],
+    example: Some(Base::Dataplane.wrong("config.consulLogin.includeEntity", "false")),
+    ..Rule::of_task(Applies::Consul, check_method)
+};
+
+fn check_method(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| logs_in(consul)) else { return };
+    let configuration = &consul.configuration;
+    let method = match configuration.name_at("consulLogin.method") {
+        Maybe::Known(name) => name,
+        Maybe::Absent => SERVICE_METHOD,
+        Maybe::Unknown => return,
+    };
+    if method == CLIENT_METHOD {
+        let place = configuration.place_of("consulLogin.method");
+        let message = format!("consulLogin.method is {CLIENT_METHOD}, the method of client agents");
+        let fix = super::fixes::configure(consul, subject.definition, "consulLogin.method", SERVICE_METHOD);
+        findings.add(Draft::new(place.span, message, format!("write {SERVICE_METHOD}")).fix(fix));
+    }
+    if method == SERVICE_METHOD && configuration.flag("consulLogin.includeEntity", true) == Some(false) {
+        let place = configuration.place_of("consulLogin.includeEntity");
+        let message = format!("consulLogin.includeEntity is false, but the method {method} reads the tags of the role");
+        let fix = super::fixes::configure(consul, subject.definition, "consulLogin.includeEntity", true);
+        findings.add(Draft::new(place.span, message, "remove it, or set it to true").fix(fix));
+    }
+}
+
+pub(super) static CONSUL_LOGIN_ENDPOINT: Rule = Rule {
+    id: "consul-login-endpoint",
+    summary: "the login names a region of AWS, and the URL of an STS endpoint in it",
+    effect: "the signed request of the login is for no endpoint, AWS refuses it, and the task never starts its app",
+    explanation: "\
+consul-ecs signs a request to STS, and Consul's servers send it. `consulLogin.region` is the region of the signature, and \
+`consulLogin.stsEndpoint` the URL of the endpoint; without them, consul-ecs takes both from the task. STS refuses a \
+signature for another region than the endpoint's.",
+    sources: &[
+        pages::CONSUL_AWS_IAM_AUTH_METHOD,
+        "https://github.com/hashicorp/consul-ecs/blob/main/config/schema.json",
+        "https://docs.aws.amazon.com/general/latest/gr/sts.html",
+    ],
+    example: Some(Base::Dataplane.wrong("config.consulLogin.region", r#""eu-west1""#)),
+    ..Rule::of_task(Applies::Consul, check_endpoint)
+};
+
+fn check_endpoint(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| logs_in(consul)) else { return };
+    let known = |path: &str| match consul.configuration.name_at(path) {
+        Maybe::Known(text) => Some((text.to_owned(), consul.configuration.place_of(path).span)),
+        Maybe::Absent | Maybe::Unknown => None,
+    };
+    let region = known("consulLogin.region");
+    if let Some((region, span)) = region.as_ref().filter(|(region, _)| !is_region(region)) {
+        let message = format!("consulLogin.region is {region}, which is no region of AWS");
+        findings.add(Draft::new(
+            *span,
+            message,
+            "write it as in eu-west-1, or remove it: the task's own is the default",
+        ));
+    }
+    let Some((endpoint, span)) = known("consulLogin.stsEndpoint") else { return };
+    let Some(host) = endpoint.split_once("://").filter(|(scheme, _)| ["https", "http"].contains(scheme)) else {
+        let message = "consulLogin.stsEndpoint is no URL";
+        findings.add(Draft::new(span, message, "write it with its scheme: https://sts.eu-west-1.amazonaws.com"));
+        return;
+    };
+    let named = host.1.strip_prefix("sts.").and_then(|rest| rest.split_once(".amazonaws.com")).map(|(name, _)| name);
+    if let (Some(named), Some((region, at))) = (named, region.filter(|(region, _)| is_region(region)))
+        && named != region
+    {
+        let message = format!("consulLogin.stsEndpoint is in {named}, but consulLogin.region is {region}");
+        findings.add(Draft::new(span, message, "name the same region in both").note(at, "the region of the signature"));
+    }
+}
+
+fn logs_in(consul: &ConsulTask<'_>) -> bool {
+    consul.configuration.flag("consulLogin.enabled", false) == Some(true)
+}
+
+/// Whether a text has the form of a region: `eu-west-1`, `us-gov-east-1`.
+pub(super) fn is_region(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
+    match parts.as_slice() {
+        [words @ .., number] => {
+            words.len() >= 2 && words.iter().all(is_word) && number.len() == 1 && number.parse::<u8>().is_ok()
+        }
+        [] => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_has_words_and_a_number() {
+        for (text, expected) in [
+            ("eu-west-1", true),
+            ("us-gov-east-1", true),
+            ("mx-central-1", true),
+            ("eu-west1", false),
+            ("EU-WEST-1", false),
+            ("eu-west-1a", false),
+            ("eu_west_1", false),
+            ("", false),
+        ] {
+            assert_eq!(is_region(text), expected, "{text}");
+        }
+    }
+}

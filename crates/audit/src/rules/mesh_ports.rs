@@ -1,0 +1,169 @@
+//! The ports of the mesh's own containers, and apps that use them.
+
+use super::prelude::*;
+use crate::subject::ports;
+use audit_read::definition::PortMapping;
+use document::{Node, Span, Value};
+
+pub(super) static CONSUL_READINESS_PORT: Rule = Rule {
+    id: "consul-readiness-port",
+    summary: "the proxy's listeners have different ports",
+    effect: "Envoy cannot open one of the two listeners: the proxy is never ready, or other services cannot reach it",
+    explanation: "\
+The proxy accepts the mesh's traffic on `proxy.publicListenerPort` (default: 20000; for a gateway \
+`gateway.lanAddress.port`, default: 8443) and answers readiness checks on `healthCheckPort` (default: 22000). Envoy's \
+administration interface has port 19000. With transparent proxy, requests of the app arrive on 15001, and with Consul DNS \
+its questions on 8600. Exposed paths (`proxy.expose.paths`) and the addresses for metrics \
+(`envoy_prometheus_bind_addr`, `envoy_stats_bind_addr` in `proxy.config`) open listeners as well. Two listeners cannot \
+share a port.",
+    sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/reference/proxy/envoy"],
+    example: Some(Base::Dataplane.wrong("config.proxy.publicListenerPort", "22000")),
+    ..Rule::of_task(Applies::Consul, check_listeners)
+};
+
+/// A port that a configuration gives to a listener of the proxy.
+struct Listener {
+    port: u64,
+    what: String,
+    span: Span,
+}
+
+fn check_listeners(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let fixed =
+        [(ports::ENVOY_ADMIN.into(), "Envoy's administration interface")].into_iter().chain(consul.fixed_ports());
+    let fixed: Vec<(u64, &str)> = fixed.collect();
+    let mut seen: Vec<Listener> = Vec::new();
+    for listener in listeners(consul) {
+        let other = seen.iter().find(|earlier| earlier.port == listener.port);
+        let user = other.map(|earlier| earlier.what.as_str());
+        let user = user.or_else(|| fixed.iter().find(|(port, _)| *port == listener.port).map(|(_, user)| *user));
+        if let Some(user) = user {
+            let message = format!("{} and {user} both have port {}", listener.what, listener.port);
+            let draft = Draft::new(listener.span, message, "use two different ports");
+            findings.add(match other {
+                Some(earlier) if earlier.span != listener.span => draft.note(earlier.span, "the other listener"),
+                _ => draft,
+            });
+        }
+        seen.push(listener);
+    }
+}
+
+fn listeners(consul: &ConsulTask<'_>) -> Vec<Listener> {
+    let configuration = &consul.configuration;
+    let at = |port: Option<u64>, path: &str, what: &str| {
+        port.map(|port| Listener { port, what: what.to_owned(), span: configuration.place_of(path).span })
+    };
+    let is_client = consul.generation == Generation::Client;
+    let (section, public) =
+        if consul.is_gateway { ("gateway", "gateway.lanAddress.port") } else { ("proxy", "proxy.publicListenerPort") };
+    let readiness = consul.readiness_port().filter(|_| !is_client);
+    let own = [
+        at(readiness, &format!("{section}.healthCheckPort"), "the readiness check"),
+        at(consul.public_port(), public, "the public listener"),
+    ];
+    let proxy = configuration.json().and_then(|json| json.get("proxy")).filter(|_| consul.is_service());
+    let exposed = proxy.into_iter().filter_map(|proxy| proxy.get("expose")).flat_map(|expose| expose.items_of("paths"));
+    let exposed = exposed.filter_map(|path| {
+        let node = path.get("listenerPort")?;
+        let port = number(node).filter(|port| *port != 0)?;
+        Some(Listener { port, what: "an exposed path".to_owned(), span: node.place.span })
+    });
+    let metrics = ["envoy_prometheus_bind_addr", "envoy_stats_bind_addr"].into_iter().filter_map(|key| {
+        let node = proxy?.get("config")?.get(key)?;
+        let port = node.text()?.rsplit_once(':')?.1.parse().ok()?;
+        Some(Listener { port, what: key.to_owned(), span: node.place.span })
+    });
+    own.into_iter().flatten().chain(exposed).chain(metrics).collect()
+}
+
+fn number(node: &Node) -> Option<u64> {
+    match &node.value {
+        Value::Number(number) => number.parse().ok(),
+        _ => None,
+    }
+}
+
+pub(super) static CONSUL_APP_PORT: Rule = Rule {
+    id: "consul-app-port",
+    summary: "no app listens on a port of the mesh's own containers",
+    effect: "the container that starts second cannot open the port: the proxy is never ready, or the app fails",
+    explanation: "\
+All containers of a task share one network interface, so two of them cannot listen on the same port. The proxy has \
+its public listener (`proxy.publicListenerPort`, default: 20000), Envoy's administration interface (19000) and, with \
+Consul Dataplane, its readiness check (`proxy.healthCheckPort`, default: 22000). With transparent proxy, it also listens on \
+15001, and with Consul DNS on 8600, for TCP and UDP. The control plane of consul-ecs 0.7 answers health checks on 10000. A \
+`containerPortRange` counts with all of its ports. `consul-client-ports` checks the ports of a Consul client agent.",
+    sources: &[pages::CONSUL_CONFIGURATION, pages::ECS_AWSVPC],
+    example: Some(Base::Client.wrong("containerDefinitions[web].portMappings[1].containerPort", "20000").given(&[(
+        "containerDefinitions[web].portMappings",
+        r#"[{ "containerPort": 9090 }, { "containerPort": 9091 }]"#,
+    )])),
+    ..Rule::of_task(Applies::Consul, check_app_port)
+};
+
+fn check_app_port(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
+    for (app, mapping) in mappings(consul) {
+        let own = match (mapping.is_tcp(), mapping.is_udp()) {
+            (true, _) => consul.own_ports(),
+            (_, true) => consul.own_udp_ports(),
+            _ => continue,
+        };
+        if let Some((port, user)) = own.into_iter().find(|(own, _)| covers(mapping, *own)) {
+            let message = format!("{} listens on port {port}, which {user} also uses", app.label());
+            let help = "let the app listen on another port, or move the mesh's port where the configuration has one";
+            findings.add(Draft::new(ports_span(mapping), message, help).of(app));
+        }
+    }
+}
+
+fn mappings<'s, 'd>(
+    consul: &'s ConsulTask<'d>,
+) -> impl Iterator<Item = (&'d Container, &'d PortMapping)> + use<'s, 'd> {
+    consul.apps.iter().flat_map(|app| app.port_mappings.items.iter().map(|mapping| (*app, mapping)))
+}
+
+fn covers(mapping: &PortMapping, port: u64) -> bool {
+    mapping.ports().is_some_and(|(first, last)| (first..=last).contains(&port))
+}
+
+/// The bytes of a port, or of a range of ports.
+pub(super) fn ports_span(mapping: &PortMapping) -> Span {
+    if mapping.container_port.is_absent() { mapping.container_port_range.span() } else { mapping.container_port.span() }
+}
+
+pub(super) static CONSUL_DNS_PORT: Rule = Rule {
+    id: "consul-dns-port",
+    summary: "with transparent proxy, no app listens on the UDP ports of localized DNS",
+    severity: Severity::Info,
+    effect: "once Consul's servers have the feature gate localized-dns, the app and Envoy cannot both open the port",
+    explanation: "\
+From Consul 2.1 on, servers can send Envoy two DNS listeners at 127.0.0.1, on the UDP ports 8653 and 8654, which cannot be \
+changed. They do so only with the feature gate `localized-dns`, which is off by default, and only to proxies with \
+transparent proxy. TCP ports of the same numbers are free.",
+    sources: &["https://developer.hashicorp.com/consul/docs/connect/proxy/transparent-proxy/localized-dns"],
+    example: Some(
+        Base::Dataplane
+            .wrong(
+                "containerDefinitions[web].portMappings",
+                r#"[{ "containerPort": 9090 }, { "containerPort": 8653, "protocol": "udp" }]"#,
+            )
+            .given(super::transparent_proxy::TRANSPARENT),
+    ),
+    ..Rule::of_task(Applies::ConsulDataplane, check_dns_port)
+};
+
+fn check_dns_port(subject: &Subject<'_>, findings: &mut Findings) {
+    let consul = subject.consul.as_ref().filter(|consul| consul.generation == Generation::Dataplane);
+    let Some(consul) = consul.filter(|consul| consul.is_transparent() == Some(true)) else { return };
+    for (app, mapping) in mappings(consul).filter(|(_, mapping)| mapping.is_udp()) {
+        let found = ports::LOCALIZED_DNS.into_iter().find(|port| covers(mapping, (*port).into()));
+        if let Some(port) = found {
+            let message = format!("{} listens on UDP port {port}, a port of Consul's localized DNS", app.label());
+            let help = "let the app listen on another port before the feature gate localized-dns is enabled";
+            findings.add(Draft::new(ports_span(mapping), message, help).of(app));
+        }
+    }
+}
