@@ -26,6 +26,9 @@ use crate::{
     tasks::{ListedTasks, list_tasks, read_definitions},
 };
 
+/// How far back revisions are read for the mesh tag that a revision has lost: the pipeline that drops it may have run several times.
+const MOST_REVISIONS_BACK: usize = 5;
+
 /// Some clusters, as they were read.
 #[derive(Debug, Clone, Default)]
 pub struct Inspection {
@@ -225,8 +228,17 @@ impl Inspector<'_> {
         let wanted = services.iter().filter_map(|service| service.definition.as_ref());
         let mut definitions = read_definitions(self.ecs, used.chain(wanted), self.deadline).await;
         problems.extend(definitions.errors().cloned().map(InspectionError::Call));
-        // ECS may have deleted them: then they had no tag that anybody knows of.
-        definitions.add_read(read_definitions(self.ecs, &definitions.before_untagged(), self.deadline).await);
+        for _ in 0..MOST_REVISIONS_BACK {
+            let earlier = definitions.before_untagged();
+            if earlier.is_empty() {
+                break;
+            }
+            let earlier = read_definitions(self.ecs, &earlier, self.deadline).await;
+            // What ECS has deleted had no tag that is still known.
+            let unread = earlier.errors().filter(|error| !error.is_unknown_definition());
+            problems.extend(unread.cloned().map(InspectionError::Call));
+            definitions.extend(earlier);
+        }
         let malformed = |source| EcsError::Malformed { subject: format!("cluster {arn}"), source };
         let home = ClusterSelection::parse(arn.as_str(), None).map_err(malformed)?;
         let names = SecretNames::new(self.secret_prefix.clone(), None, self.default_tenancy.clone(), &home);

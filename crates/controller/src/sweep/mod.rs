@@ -148,7 +148,7 @@ impl Sweep {
         let mode = self.context.scope.mode;
         count(mode, Counted::Drift, swept.drift());
         let is_second_look = order.waited().is_some();
-        if order.trigger() == Trigger::Sweep && !is_second_look {
+        if matches!(order.cause, SweepCause::Schedule) {
             count(mode, Counted::EventsMissed, swept.missed_events(self.context.scope.sweep_interval));
         }
         let is_full = swept.is_full();
