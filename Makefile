@@ -76,6 +76,19 @@ build: tools validate ## Build the optimised functions and the template, ready t
 	cargo lambda build --release --locked --package audit-function --bin audit $(lambda_flags)
 	sam build --build-dir target/sam --parameter-overrides Architecture=$(architecture)
 
+# They reach the shell from its environment: a value may have characters that a recipe's text would run.
+export STACK ?= ecs-mesh-controller
+export PARAMETERS
+
+.PHONY: deploy
+deploy: tools ## Build and deploy the controller from this clone, and check it; asks for what is missing (STACK=mesh PARAMETERS="Mode=observe")
+	@python3 scripts/deploy.py $(architecture) target/parameters.yaml
+	@$(MAKE) --no-print-directory build
+	cargo build $(all) --bin ecs-mesh
+	sam deploy --template-file target/sam/template.yaml --stack-name "$$STACK" --resolve-s3 --capabilities CAPABILITY_IAM \
+		--no-fail-on-empty-changeset --parameter-overrides file://target/parameters.yaml
+	target/debug/ecs-mesh doctor --stack "$$STACK"
+
 # The target of the wheel. zig links against an old glibc or musl, and for Windows; macOS has its own linker.
 TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
 linker := $(if $(findstring apple,$(TARGET)),,--zig)

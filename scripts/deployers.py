@@ -1,4 +1,5 @@
-"""Writes the policies of docs/reference/permissions-to-deploy.md: what a person or a pipeline needs that deploys the template.
+"""Writes the policies of docs/reference/permissions-to-deploy.md (what a person or a pipeline needs that deploys the template) and of
+docs/how-to/alarms.md (what people on call need).
 
     deployers.py           writes them
     deployers.py --check   fails if they are not what this writes
@@ -19,6 +20,8 @@ import handlers  # noqa: E402
 import yaml  # noqa: E402
 
 PAGE = ROOT / "docs/reference/permissions-to-deploy.md"
+RUNBOOK = ROOT / "docs/how-to/alarms.md"
+COMMANDS = ROOT / "docs/reference/commands"
 START, END = "<!-- written by make pages: {} -->\n", "<!-- end -->\n"
 # What a reader replaces.
 ACCOUNT, REGION, STACK, STACKSET, BUCKETS = "111122223333", "eu-west-1", "ecs-mesh-controller", "mesh", "mesh-111122223333-*"
@@ -218,6 +221,57 @@ def stacksets() -> list[dict]:
     ]
 
 
+def documented(command: str) -> set[str]:
+    """The AWS permissions on the page of a command, with all its options except those for before an installation."""
+    section = re.search(r"(?ms)^## Permissions\n(.*?)^## ", (COMMANDS / f"{command}.md").read_text())[1]
+    return set(re.findall(r"`([a-z]+:[A-Z]\w+)`", section.split("### With `--before-install`")[0]))
+
+
+def oncall() -> list[dict]:
+    """What the commands of the runbook call: those of `ecs-mesh` by their pages, those of the AWS CLI by this list."""
+    place = f"{REGION}:{ACCOUNT}"
+    function = f"arn:aws:lambda:{place}:function:{STACK}-*"
+    # What a statement of its own limits to the stack: name, actions, resources, condition.
+    narrow = [
+        ("Reconcile", ["lambda:InvokeFunction"], f"arn:aws:lambda:{place}:function:{STACK}-ReconcileFunction-*", None),
+        (
+            "Switch",
+            ["lambda:UpdateEventSourceMapping"],
+            f"arn:aws:lambda:{place}:event-source-mapping:*",
+            {"ArnLike": {"lambda:FunctionArn": function}},
+        ),
+        ("SwitchRules", ["events:DisableRule", "events:EnableRule"], f"arn:aws:events:{place}:rule/{STACK}-*", None),
+        (
+            "Redrive",
+            [
+                "sqs:DeleteMessage",
+                "sqs:GetQueueAttributes",
+                "sqs:ListMessageMoveTasks",
+                "sqs:PurgeQueue",
+                "sqs:ReceiveMessage",
+                "sqs:SendMessage",
+                "sqs:StartMessageMoveTask",
+            ],
+            f"arn:aws:sqs:{place}:{STACK}-*",
+            None,
+        ),
+        ("ReplaceTasks", ["ecs:StopTask"], f"arn:aws:ecs:{place}:task/*", None),
+        ("Logs", ["logs:FilterLogEvents"], f"arn:aws:logs:{place}:log-group:/aws/lambda/{STACK}-*", None),
+        ("Functions", ["lambda:GetFunctionConcurrency", "lambda:GetPolicy"], function, None),
+    ]
+    read = {"cloudwatch:DescribeAlarms", "lambda:GetAccountSettings", "lambda:ListEventSourceMappings"}
+    for command in ("status", "why", "doctor", "sweep", "redrive"):
+        read |= documented(command)
+    read -= {action for _, actions, _, _ in narrow for action in actions}
+    if writes := [action for action in read if not re.search(r":(Describe|Get|List)", action)]:
+        sys.exit(f"deployers: limit {', '.join(writes)} to the stack in the policy for people on call")
+    return [statement("Read", read, "*"), *(statement(*one) for one in narrow)]
+
+
+# The policies of each page.
+POLICIES = {PAGE: (resources, sam, terraform, stacksets), RUNBOOK: (oncall,)}
+
+
 def check_table() -> None:
     """Fails if `ONLY_FOR` names what the schemas no longer have."""
     for kind, properties in handlers.ONLY_FOR.items():
@@ -226,10 +280,10 @@ def check_table() -> None:
             sys.exit(f"deployers: {kind} has no handler that calls {', '.join(sorted(stale))}: remove it from handlers.py")
 
 
-def written(page: str) -> str:
-    """The page with the policies."""
-    check_table()
-    for policy in (resources, sam, terraform, stacksets):
+def written(path: Path) -> str:
+    """The page with its policies."""
+    page = path.read_text()
+    for policy in POLICIES[path]:
         document = {"Version": "2012-10-17", "Statement": policy()}
         text = json.dumps(document, indent=2)
         if (size := len(re.sub(r"\s", "", text))) > LONGEST:
@@ -238,19 +292,19 @@ def written(page: str) -> str:
         before, found, rest = page.partition(start)
         _, ended, after = rest.partition(END)
         if not (found and ended):
-            sys.exit(f"deployers: {PAGE.relative_to(ROOT)} has no place for the policy {policy.__name__}")
+            sys.exit(f"deployers: {path.relative_to(ROOT)} has no place for the policy {policy.__name__}")
         page = f"{before}{start}\n```json\n{text}\n```\n\n{END}{after}"
     return page
 
 
 def main() -> int:
-    page = PAGE.read_text()
-    fresh = written(page)
-    if sys.argv[1:] == ["--check"]:
-        if fresh != page:
-            sys.exit(f"deployers: {PAGE.relative_to(ROOT)} is stale: run make pages")
-    else:
-        PAGE.write_text(fresh)
+    check_table()
+    for path in POLICIES:
+        fresh = written(path)
+        if sys.argv[1:] != ["--check"]:
+            path.write_text(fresh)
+        elif fresh != path.read_text():
+            sys.exit(f"deployers: {path.relative_to(ROOT)} is stale: run make pages")
     return 0
 
 

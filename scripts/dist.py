@@ -3,7 +3,7 @@
 dist.py licences              The licences of all dependencies, which the wheel has as well
 dist.py package ARCHITECTURE  Zips, templates, archives, SBOMs, release notes and the schema, from target/lambda and the wheel
 dist.py sums                  SHA256SUMS of the files of a release
-dist.py tag TAG               Fails unless TAG is the version, the changelog has its section, and the README installs it
+dist.py tag TAG               Fails unless TAG is the version, the changelog has its section, the README installs it, and the alarms name its page
 """
 
 import gzip
@@ -264,8 +264,11 @@ def check_tag(tag: str) -> None:
         sys.exit(f"CHANGELOG.md has no section {VERSION}: rename Unreleased")
     readme = (TOP / "README.md").read_text()
     installs = re.search(rf"(?m)^pip install git\+https://(?!\S*OWNER)\S+@{re.escape(tag)}(\s|$)", readme)
-    if not installs or "target/dist/ecs_mesh" in readme:
-        sys.exit(f"README.md does not install {tag}: `pip install git+https://github.com/…@{tag}` in place of target/dist")
+    if not installs or "There is no release yet" in readme:
+        sys.exit(f"README.md does not install {tag}: `pip install git+https://github.com/…@{tag}` in place of a build")
+    page = re.search(r"(?m)^  RunbookUrl:\n(?:    .*\n)*?    Default: (\S+)", (TOP / "template.yaml").read_text())[1]
+    if "/OWNER/" in page or f"/{tag}/" not in page:
+        sys.exit(f"the default of RunbookUrl in template.yaml is not the page of {tag}: {page}")
 
 
 def schema_store() -> None:

@@ -52,6 +52,7 @@ locals {
     LogRetentionDays          = var.log_retention_days
     RoutineEvents             = var.routine_events
     AlarmTopicArn             = var.alarm_topic_arn
+    RunbookUrl                = var.runbook_url
     LambdaPermissionsBoundary = var.lambda_permissions_boundary
     LambdaRolePath            = var.lambda_role_path
   }

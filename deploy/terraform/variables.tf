@@ -524,6 +524,18 @@ variable "alarm_topic_arn" {
   }
 }
 
+variable "runbook_url" {
+  description = "Address of the page \"Answer an alarm\", to which each alarm's text adds the anchor of its section."
+  type        = string
+  default     = "https://github.com/OWNER/ecs-mesh-controller/blob/main/docs/how-to/alarms.md"
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^https?://[A-Za-z0-9/._~%:?=&+-]+$", var.runbook_url)) && length(var.runbook_url) <= 200
+    error_message = "runbook_url must be a URL without an anchor, at most 200 characters."
+  }
+}
+
 variable "lambda_permissions_boundary" {
   description = "ARN of the IAM policy that bounds the permissions of the functions' roles; empty for none."
   type        = string

@@ -1,17 +1,19 @@
 //! Who deploys: a user with exactly the permissions of docs/reference/permissions-to-deploy.md.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, process::Stdio};
 
 use futures::future::join_all;
 use local_stack::{
     Stack,
+    aws::REGION,
     deploy::{BUCKET, TIME_BOUNDS, events, packaged_template, sam_delete, sam_deploy, status},
-    scratch,
+    in_repository, scratch,
     users::{deploying, page_of_deployers},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::process::Command;
 
-use crate::fixture::controller_token;
+use crate::fixture::{Fixture, controller_token};
 
 /// The bucket of the code: its name is like that of the bucket which the SAM CLI creates.
 const CODE: &str = "aws-sam-cli-managed-default-code";
@@ -150,4 +152,42 @@ async fn the_policies_of_one_stack_deploy_no_other() {
     let template = packaged_template(aws).await;
     let said = sam_deploy(aws, &key, template, "broad", &[], &["--s3-bucket", BUCKET]).await.unwrap_err();
     assert!(said.contains("is not authorized to perform: cloudformation:"), "{said}");
+}
+
+/// The new values of a deployment by `make deploy`, or why it gives up: there is no terminal to ask on.
+async fn values(stack: &str, parameters: &str) -> Result<Value, String> {
+    let file = scratch::directory().join(format!("{stack}-parameters.yaml"));
+    let mut command = Command::new(in_repository("target/tools/venv/bin/python"));
+    command.arg(in_repository("scripts/deploy.py")).arg("x86_64").arg(&file).env_clear();
+    command.envs([("STACK", stack), ("PARAMETERS", parameters), ("AWS_DEFAULT_REGION", REGION)]);
+    command.envs([("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")]);
+    command.env("AWS_ENDPOINT_URL", &Stack::shared().await.aws.endpoint);
+    let output = command.stdin(Stdio::null()).output().await.unwrap();
+    if output.status.success() {
+        // JSON is YAML.
+        Ok(serde_json::from_slice(&fs::read(file).unwrap()).unwrap())
+    } else {
+        Err(String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+#[tokio::test]
+async fn a_deployment_from_a_clone_lacks_only_what_neither_the_call_nor_the_stack_gives() {
+    Fixture::get().await;
+    let update = values("mesh", "Mode=observe ReconcileRate='rate(10 minutes)'").await;
+    let new = json!({ "Mode": "observe", "ReconcileRate": "rate(10 minutes)", "Architecture": "x86_64" });
+    assert_eq!(update.expect("a stack that has the rest"), new);
+
+    let creation = values("new-from-a-clone", "EcsClusterArns=prod").await.unwrap_err();
+    assert!(creation.contains("needs values for ConsulHttpAddr, ConsulHttpTokenSecretArn: "), "{creation}");
+
+    for (refused, reason) in [
+        ("Mode=obs", "Mode must be one of act, observe"),
+        ("ConsulHttpAddr=consul:8500", "ConsulHttpAddr must be http(s)://host:port"),
+        ("Mod=observe", "no parameter Mod."),
+        ("observe", "write NAME=VALUE"),
+    ] {
+        let error = values("mesh", refused).await.unwrap_err();
+        assert!(error.contains(reason), "{refused}: {error}");
+    }
 }

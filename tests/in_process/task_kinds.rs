@@ -72,6 +72,8 @@ struct Recorded {
     /// The address that its instances have in Consul, and the status of their checks.
     registered_at: [u8; 4],
     checks: CheckStatus,
+    /// The revision that ECS denies to read.
+    denies_revision: Option<usize>,
 }
 
 impl Recorded {
@@ -88,7 +90,13 @@ impl Recorded {
             definitions: definitions.into_iter().map(by_arn).collect(),
             registered_at: if recording.get("registeredAt").is_some() { [127, 0, 0, 1] } else { [10, 0, 3, 17] },
             checks: if recording.get("checks").is_some() { CheckStatus::Critical } else { CheckStatus::Passing },
+            denies_revision: None,
         }
+    }
+
+    fn denies(&self, asked: &Value) -> bool {
+        let is_denied = |number: usize| asked["taskDefinition"].as_str().unwrap().ends_with(&format!(":{number}"));
+        self.denies_revision.is_some_and(is_denied)
     }
 
     /// ECS's answer.
@@ -110,6 +118,7 @@ impl Recorded {
                 json!({ "serviceArns": self.service.iter().map(|it| &it["serviceArn"]).collect::<Vec<_>>() })
             }
             Some("DescribeServices") => json!({ "services": self.service, "failures": [] }),
+            Some("DescribeTaskDefinition") if self.denies(&asked) => return refusal("AccessDeniedException"),
             Some("DescribeTaskDefinition") => match self.definitions.get(asked["taskDefinition"].as_str().unwrap()) {
                 Some(definition) => definition.clone(),
                 None => return refusal("ClientException"),
@@ -121,13 +130,11 @@ impl Recorded {
     }
 
     /// What is read of it, with what its tasks have registered in Consul.
-    async fn inspected(&self) -> (Inspection, Vec<String>) {
-        let recorded = self.clone();
-        let server = Recorder::start(move |request, _| recorded.answer(request)).await;
-        let (ecs, consul) = (AwsEcs::new(&sdk_at(&server.url)), client("http://127.0.0.1:1", ""));
+    async fn inspected(&self) -> Inspection {
+        let ecs = self.ecs().await;
         let inspector = Inspector {
-            ecs: &ecs,
-            consul: &consul,
+            ecs: &ecs.1,
+            consul: &client("http://127.0.0.1:1", ""),
             secret_prefix: "consul-ecs".parse().unwrap(),
             default_tenancy: Tenancy::Community,
             deadline: Deadline::after(LONG),
@@ -148,12 +155,26 @@ impl Recorded {
             catalog.checks.extend(checks);
         }
         read.catalog = Some(catalog);
+        inspection
+    }
+
+    /// The rules that `check --cluster` finds broken.
+    async fn found(&self) -> Vec<String> {
+        let ecs = self.ecs().await;
         let scope = LiveScope { clusters: vec![CLUSTER.to_owned()], ..LiveScope::default() };
-        let gathered = gather_live(&ecs, &scope, &|_, _| {}).await;
+        let gathered = gather_live(&ecs.1, &scope, &|_, _| {}).await;
         assert_eq!(gathered.problems, []);
         let findings = audit::audit(&gathered.material);
         let found = findings.iter().filter(|finding| finding.severity >= Severity::Warning);
-        (inspection, found.map(|finding| finding.rule.id.to_owned()).collect())
+        found.map(|finding| finding.rule.id.to_owned()).collect()
+    }
+
+    /// A client of ECS, and the server that answers it.
+    async fn ecs(&self) -> (Recorder, AwsEcs) {
+        let recorded = self.clone();
+        let server = Recorder::start(move |request, _| recorded.answer(request)).await;
+        let ecs = AwsEcs::new(&sdk_at(&server.url));
+        (server, ecs)
     }
 }
 
@@ -289,7 +310,7 @@ async fn each_kind_of_task_is_told_apart() {
     for (kind, controller, service, (cause, part), found) in KINDS {
         kinds.retain(|recorded| recorded != kind);
         let recorded = Recorded::of_kind(kind);
-        let (inspection, findings) = recorded.inspected().await;
+        let (inspection, findings) = (recorded.inspected().await, recorded.found().await);
         let problems: Vec<String> = inspection.problems.iter().map(ToString::to_string).collect();
         assert_eq!(problems, [""; 0], "{kind}");
         let row = row(&inspection);
@@ -307,6 +328,42 @@ async fn each_kind_of_task_is_told_apart() {
         assert_eq!(findings, found, "{kind}");
     }
     assert_eq!(kinds, [""; 0], "each recording has its row");
+}
+
+/// A revision without the mesh tag follows others without it, as often as a pipeline has dropped it.
+#[tokio::test]
+async fn a_tag_that_was_lost_some_revisions_ago_is_found() {
+    let mut recorded = Recorded::of_kind("revision-without-tags");
+    let arn = |number: usize| format!("arn:aws:ecs:us-east-1:123456789012:task-definition/orders:{number}");
+    for number in [14, 15] {
+        let mut definition = recorded.definitions[&arn(13)].clone();
+        definition["taskDefinition"]["taskDefinitionArn"] = json!(arn(number));
+        recorded.definitions.insert(arn(number), definition);
+    }
+    for (last, is_found) in [(15, true), (20, false)] {
+        let mut recorded = recorded.clone();
+        let definition = recorded.definitions[&arn(15)].clone();
+        for number in 15..=last {
+            let mut definition = definition.clone();
+            definition["taskDefinition"]["taskDefinitionArn"] = json!(arn(number));
+            recorded.definitions.insert(arn(number), definition);
+        }
+        recorded.tasks[0]["taskDefinitionArn"] = json!(arn(last));
+        recorded.service = None;
+        let inspection = recorded.inspected().await;
+        let untagged: Vec<&str> = inspection.clusters[0].untagged.iter().map(|it| it.tagged.as_str()).collect();
+        assert_eq!((untagged == [arn(12)], inspection.problems.len()), (is_found, 0), "{last}: {untagged:?}");
+    }
+}
+
+/// What keeps an earlier revision from being read is said, and no tag is thought of.
+#[tokio::test]
+async fn an_earlier_revision_that_cannot_be_read_is_a_problem() {
+    let recorded = Recorded { denies_revision: Some(12), ..Recorded::of_kind("revision-without-tags") };
+    let inspection = recorded.inspected().await;
+    let problems: Vec<String> = inspection.problems.iter().map(ToString::to_string).collect();
+    assert!(problems.len() == 1 && problems[0].contains("orders:12"), "{problems:?}");
+    assert_eq!(inspection.clusters[0].untagged.len(), 0);
 }
 
 /// A stage of a blue/green deployment: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/blue-green-deployment-how-it-works.html>
@@ -352,7 +409,7 @@ async fn two_revisions_of_a_deployment_are_no_fault_in_any_stage() {
         };
         recorded.tasks = vec![task("/a1b2", &old, blue)];
         recorded.tasks.extend(green.map(|green| task("/c1b2", &new, green)));
-        let (inspection, findings) = recorded.inspected().await;
+        let (inspection, findings) = (recorded.inspected().await, recorded.found().await);
         let row = row(&inspection).unwrap();
         assert_eq!((row.state, row.faults.as_slice()), (state, [].as_slice()), "{stage}: {row:?}");
         let deployment = row.deployment.as_ref();

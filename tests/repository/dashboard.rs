@@ -6,6 +6,8 @@ use document::{Node, parse_yaml};
 use serde_json::Value;
 use telemetry::{Metric, NAMESPACE, STACK, all};
 
+use crate::resolved;
+
 const TEMPLATE: &str = include_str!("../../template.yaml");
 const RUNBOOK: &str = include_str!("../../docs/how-to/alarms.md");
 const PICTURE: &str = include_str!("../../docs/images/dashboard.svg");
@@ -113,6 +115,87 @@ fn every_alarm_is_on_the_dashboard_and_has_a_section_in_the_runbook() {
         .filter_map(|section| section.split('`').nth(1))
         .collect();
     assert_eq!(sections, alarms);
+}
+
+/// The longest text of an alarm, and the length of the longest names in it:
+/// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html>
+const LONGEST_TEXT: usize = 1_024;
+const LONGEST_NAMES: [(&str, usize); 7] = [
+    ("AuditLogGroup", 76),
+    ("ReconcileFunction", 64),
+    ("ReconcileLogGroup", 76),
+    ("RunbookUrl", 200),
+    ("TaskEventsFunction", 64),
+    ("TaskEventsLogGroup", 76),
+    ("TaskEventsQueue", 140),
+];
+
+/// The texts of the alarms.
+fn alarm_texts(stack: &resolved::Stack) -> Vec<(&'static str, String)> {
+    let text =
+        |alarm: &Node| stack.value(alarm.get("Properties")?.get("AlarmDescription")?)?.as_str().map(str::to_owned);
+    resolved::resources("AWS::CloudWatch::Alarm")
+        .map(|(name, alarm)| (name, text(alarm).unwrap_or_else(|| panic!("{name} has no text"))))
+        .collect()
+}
+
+/// The anchor of a heading on GitHub and on the site.
+fn anchor(heading: &str) -> String {
+    heading.to_lowercase().replace(' ', "-")
+}
+
+#[test]
+fn the_text_of_an_alarm_has_the_row_and_the_address_of_its_section() {
+    let texts = alarm_texts(&resolved::Stack::new(&[("RunbookUrl", "https://page")]));
+    assert!(texts.len() > 12, "{}", texts.len());
+    for (name, text) in texts {
+        let mark = format!("\n\n`{name}`: ");
+        let section = RUNBOOK.split("\n## ").find(|section| section.contains(&mark));
+        let heading = section.and_then(|section| section.lines().next()).unwrap_or_else(|| panic!("{name}"));
+        let line = |start: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(start));
+            value.unwrap_or_else(|| panic!("{name} does not say {start:?}:\n{text}"))
+        };
+        assert_eq!(line("Page: "), format!("https://page#{}", anchor(heading)), "{name}");
+        assert!(
+            line("First: ").starts_with("aws ") && line("First: ").contains(" --region us-east-1 "),
+            "{name}: {text}"
+        );
+        let [traffic, wait] = ["Traffic: ", "Can wait: "].map(|start| line(start).trim_end_matches('.'));
+        let row = format!("\n| [{heading}](#{}) | {traffic} | {wait} | `", anchor(heading));
+        assert!(RUNBOOK.contains(&row), "the table has no row {row}");
+    }
+}
+
+/// `force` without clusters forces all of them, and takes an unknown one for deleted.
+#[test]
+fn no_alarm_has_a_command_that_changes_something() {
+    for (name, text) in alarm_texts(&resolved::Stack::new(&[])) {
+        let command = text.lines().find_map(|line| line.strip_prefix("First: ")).unwrap();
+        let reads =
+            [" get-", " list-", " logs tail ", r#" --payload '{"check": true}' "#, r#" --payload '{"dryRun": true}' "#];
+        assert!(reads.iter().any(|read| command.contains(read)), "{name}: {command}");
+    }
+}
+
+#[test]
+fn the_text_of_an_alarm_fits_with_the_longest_names() {
+    let names = LONGEST_NAMES.map(|(name, length)| (name, "n".repeat(length)));
+    let names = names.each_ref().map(|(name, value)| (*name, value.as_str()));
+    for (name, text) in alarm_texts(&resolved::Stack::new(&names)) {
+        assert!(text.len() <= LONGEST_TEXT, "{name}: {}", text.len());
+    }
+}
+
+#[test]
+fn no_runbook_needs_more_than_the_aws_cli() {
+    for page in [
+        RUNBOOK,
+        include_str!("../../docs/how-to/repair-by-hand.md"),
+        include_str!("../../docs/how-to/task-not-in-mesh.md"),
+    ] {
+        assert!(!page.contains("cargo "), "{}", page.lines().next().unwrap_or_default());
+    }
 }
 
 /// The texts in the picture.

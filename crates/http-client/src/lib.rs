@@ -48,7 +48,7 @@ pub fn describe(error: &reqwest::Error) -> String {
         if accepts_nothing(inner) {
             text.push_str(
                 ". The server accepts none of the versions (TLS 1.2 and 1.3), ciphers or key-exchange groups (X25519, secp256r1, \
-                 secp384r1) that are offered",
+                 secp384r1) that are offered, or demands a certificate of the client",
             );
         }
         cause = inner.source();

@@ -30,7 +30,7 @@ impl Definitions {
         self.get(task.definition.as_ref()?)
     }
 
-    /// The newest of the earlier revisions that were read, if it has the mesh tag.
+    /// The newest of the earlier revisions that were read and have the mesh tag.
     pub fn tagged_before(&self, arn: &TaskDefinitionArn) -> Option<&Arc<TaskDefinition>> {
         let read = self.0.values().filter_map(|read| read.as_ref().ok());
         let earlier = read.filter(|it| it.arn.is_before(arn) && it.tags.get(MESH_TAG) == Some("true"));
@@ -44,9 +44,9 @@ impl Definitions {
         previous.filter(|arn| !self.0.contains_key(arn)).collect()
     }
 
-    /// Adds the definitions of `others` that could be read.
-    pub(crate) fn add_read(&mut self, others: Self) {
-        self.0.extend(others.0.into_iter().filter(|(_, read)| read.is_ok()));
+    /// Adds other definitions.
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
     }
 
     /// Why definitions could not be read.

@@ -26,6 +26,9 @@ use crate::{
     tasks::{ListedTasks, list_tasks, read_definitions},
 };
 
+/// How far back revisions are read for the mesh tag that a revision has lost: the pipeline that drops it may have run several times.
+const MOST_REVISIONS_BACK: usize = 5;
+
 /// Some clusters, as they were read.
 #[derive(Debug, Clone, Default)]
 pub struct Inspection {
@@ -78,6 +81,19 @@ impl Inspector<'_> {
     pub async fn inspect_ecs(&self, clusters: &[ClusterArn], progress: &(dyn Fn(&str) + Sync)) -> Inspection {
         // On the heap: `doctor` would carry the space of the reads of Consul.
         Box::pin(self.inspect_in(clusters, None, progress)).await
+    }
+
+    /// Adds what Consul has of clusters that were inspected without it: one request for the permissions, one for the partitions
+    /// (Enterprise), and two for each cluster and partition.
+    ///
+    /// # Errors
+    /// Consul, or a part of it, could not be read. The clusters after it have no catalog.
+    pub async fn add_catalogs(&self, clusters: &mut [InspectedCluster]) -> Result<(), InspectionError> {
+        let tenancies = self.tenancies().await?;
+        for cluster in clusters {
+            cluster.catalog = Some(self.catalog(&cluster.arn, &tenancies).await?);
+        }
+        Ok(())
     }
 
     /// What ECS runs in clusters, and what Consul has of it in these tenancies.
@@ -212,8 +228,17 @@ impl Inspector<'_> {
         let wanted = services.iter().filter_map(|service| service.definition.as_ref());
         let mut definitions = read_definitions(self.ecs, used.chain(wanted), self.deadline).await;
         problems.extend(definitions.errors().cloned().map(InspectionError::Call));
-        // ECS may have deleted them: then they had no tag that anybody knows of.
-        definitions.add_read(read_definitions(self.ecs, &definitions.before_untagged(), self.deadline).await);
+        for _ in 0..MOST_REVISIONS_BACK {
+            let earlier = definitions.before_untagged();
+            if earlier.is_empty() {
+                break;
+            }
+            let earlier = read_definitions(self.ecs, &earlier, self.deadline).await;
+            // What ECS has deleted had no tag that is still known.
+            let unread = earlier.errors().filter(|error| !error.is_unknown_definition());
+            problems.extend(unread.cloned().map(InspectionError::Call));
+            definitions.extend(earlier);
+        }
         let malformed = |source| EcsError::Malformed { subject: format!("cluster {arn}"), source };
         let home = ClusterSelection::parse(arn.as_str(), None).map_err(malformed)?;
         let names = SecretNames::new(self.secret_prefix.clone(), None, self.default_tenancy.clone(), &home);

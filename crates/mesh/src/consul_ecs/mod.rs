@@ -56,6 +56,13 @@ pub mod ports {
     pub const LOCALIZED_DNS: [u16; 2] = [8653, 8654];
 }
 
+// Metadata of services and gateways, which HashiCorp's modules write into the configuration from variables of their own:
+// <https://github.com/hashicorp/terraform-aws-consul-ecs/pull/431>. Nothing compares it with the images.
+/// The release of consul-ecs.
+pub const ECS_VERSION_META: &str = "ecs-version";
+/// The release of consul-dataplane.
+pub const DATAPLANE_VERSION_META: &str = "dataplane-version";
+
 /// The auth method of services and gateways, which a task uses whose configuration names none.
 pub const SERVICE_METHOD: &str = "iam-ecs-service-token";
 // Tags of IAM roles. They contain dots, because a binding rule cannot refer to a tag with a slash.
