@@ -84,6 +84,7 @@ def test_nothing_is_left_wherever_a_run_is_interrupted(package, monkeypatch, cap
     for number in range(len(uninterrupted.calls)):
         for when in ("before", "after"):
             at = f"{when} call {number}, {uninterrupted.calls[number]}"
+            journal(package).path.unlink(missing_ok=True)
             memory = Memory((number, when), by)
             assert run(memory, package, monkeypatch, "--yes") == code, at
             if memory.left():
