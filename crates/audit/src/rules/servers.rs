@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use mesh::hcp;
+
 use super::{configuration::of_holder, prelude::*};
 use crate::subject::{ConsulEcs, PlacedConfiguration, Software, image_of};
 
@@ -143,30 +145,21 @@ copies of them. Run servers of your own, restore a snapshot there, and write the
     ..Rule::once_per_task(Applies::ConsulAndController, check_hcp)
 };
 
-/// Names below this belonged to HCP.
-const HCP: &str = ".hashicorp.cloud";
-
 fn check_hcp(subject: &Subject<'_>) -> Option<Draft> {
-    let help = "run servers of your own, and write their address: developer.hashicorp.com/hcp/docs/consul/migrate";
-    let what = "names servers of HCP Consul Dedicated, which ended on 2025-11-12";
+    let help = format!("run servers of your own, and write their address: {}", hcp::MIGRATION);
+    let what = format!("names servers of {}", hcp::ENDED);
     let consul_ecs = subject.consul_ecs()?;
     let settings = [HOSTS, HTTP_ADDRESS];
     let named = consul_ecs.configuration.and_then(|configuration| {
-        let is_hcp = |path: &&str| configuration.text(path).is_some_and(is_of_hcp);
+        let is_hcp = |path: &&str| configuration.text(path).is_some_and(hcp::names_server);
         settings.into_iter().find(is_hcp).map(|path| (path, configuration.place_of(path)))
     });
     if let Some((path, place)) = named {
         return Some(of_holder(&consul_ecs, Draft::new(place.span, format!("{path} {what}"), help)));
     }
-    let (client, script) = super::client_agent::agent(subject).filter(|(_, script)| script.mentions(HCP))?;
+    let (client, script) = super::client_agent::agent(subject).filter(|(_, script)| script.mentions(hcp::DOMAIN))?;
     let message = format!("the script of {} {what}", client.label());
     Some(Draft::new(script.script()?.span(), message, help).of(client))
-}
-
-fn is_of_hcp(hosts: &str) -> bool {
-    let rest = hosts.split_once("://").map_or(hosts, |(_, rest)| rest);
-    let name = rest.split([':', '/']).next().unwrap_or_default().trim_end_matches('.');
-    name.to_ascii_lowercase().ends_with(HCP)
 }
 
 pub(super) static CONSUL_SERVER_PORTS: Rule = Rule {
