@@ -232,7 +232,7 @@ class Sandbox:
         if answer.returncode:
             raise Problem(f"ecs-mesh doctor ended with {answer.returncode}:\n{answer.stdout}{answer.stderr}")
 
-    def create_service(self, service: str, claims: str, upstreams: list[dict], health_port: int, tasks: int = 1) -> None:
+    def create_service(self, service: str, claims: str, upstreams: list[dict], health_port: int) -> None:
         given = ("Cluster", "Subnet", "MeshGroup", "LogGroup", "TaskExecutionRole", "CaCertificateSecret")
         parameters = {
             **images.SERVICE,
@@ -242,7 +242,6 @@ class Sandbox:
             "Identity": service,
             "Upstreams": json.dumps(upstreams),
             "HealthUrl": f"http://127.0.0.1:{health_port}/",
-            "Tasks": str(tasks),
         }
         self.services[service] = self.stack(self.stack_of_service(service), "service", parameters)
 

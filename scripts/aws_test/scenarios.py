@@ -18,8 +18,6 @@ IMPOSTOR = "impostor"
 MESH_INIT, HEALTH_SYNC = "consul-ecs-mesh-init", "consul-ecs-health-sync"
 # How often Consul must have refused the impostor before the sweep.
 REFUSALS = 3
-
-
 # What a task of web registers in Consul.
 SERVICES = (WEB, f"{WEB}-sidecar-proxy")
 
@@ -165,7 +163,7 @@ def impersonate(sandbox: Sandbox) -> Subject:
     mesh-init logs in, and then tries to register every second for ever, so that the task stays PENDING and no ECS service of it
     would become stable: https://github.com/hashicorp/consul-ecs/blob/v0.10.1/subcommand/mesh-init/command.go
     """
-    sandbox.create_service(IMPOSTOR, WEB, [], 8080, tasks=0)
+    sandbox.create_service(IMPOSTOR, WEB, [], 8080)
     task = sandbox.run_task(IMPOSTOR, {})
     sandbox.wait_for(f"the login token of task {task}", lambda: sandbox.consul.login_tokens(task))
     sandbox.wait_for(f"Consul to refuse task {task}", lambda: refusals(sandbox, IMPOSTOR, task) >= REFUSALS)
@@ -243,7 +241,7 @@ class Watch:
         elif holds is False:
             self.shown.pop(expected, None)
             if expected.throughout:
-                raise Problem(f"{self.scenario.name}: task {task} is not {expected.what} in Consul")
+                raise Problem(f"{self.scenario.name}: expected task {task} to be {expected.what} for {expected.within} s: {why}")
         event = expected.after and self.sandbox.timeline.first(task, expected.after)
         if expected.after and not event:
             return
@@ -254,7 +252,7 @@ class Watch:
             at = time.time() if expected.throughout else self.shown[expected]
             self.seen[expected] = Seen(self.scenario, expected, task, at, since, event, self.interval)
         elif is_late and not is_shown:
-            raise Problem(f"{self.scenario.name}: task {task} is not {expected.what} within {expected.within} s: {why}")
+            raise Problem(f"{self.scenario.name}: expected task {task} to be {expected.what} within {expected.within} s: {why}")
 
 
 def watch(sandbox: Sandbox, scenario: Scenario) -> list[Seen]:

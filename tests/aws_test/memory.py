@@ -191,7 +191,8 @@ class Memory:
         self.stacks[StackName] = "CREATE_COMPLETE"
         kind = StackName.rsplit("-", 1)[-1]
         self.definitions[f"{StackName}:1"] = "ACTIVE"
-        if {"ParameterKey": "Tasks", "ParameterValue": "0"} not in Parameters:
+        given = {it["ParameterKey"]: it["ParameterValue"] for it in Parameters}
+        if given.get("ServiceName") == given.get("Identity"):
             self.start_task("consul" if kind == "sandbox" else StackName)
 
     def describe_stacks(self, StackName):

@@ -142,8 +142,8 @@ def test_a_partial_run_writes_what_it_has_seen(package, monkeypatch):
     assert memory.left() == []
     written = json.loads((package / "folder/figures.json").read_text())
     assert [row["scenario"] for row in written["seen"]] == [it.name for it in partial[:3] for _ in it.expected]
-    assert written["problem"].startswith("failed: never: task ")
-    assert (package / "folder/table.md").read_text().startswith("Not complete: failed: never: task ")
+    assert written["problem"].startswith("failed: never: expected task ")
+    assert (package / "folder/table.md").read_text().startswith("Not complete: failed: never: expected task ")
 
 
 # ---- what never ends
@@ -228,7 +228,7 @@ def test_a_killed_task_is_removed_by_nobody_but_the_function(package, monkeypatc
     memory.function_works = False
     monkeypatch.setattr(program, "SCENARIOS", [it for it in scenarios.SCENARIOS if it.act is scenarios.kill])
     assert run(memory, package, monkeypatch, "--yes", said=said) == 1
-    assert any("is not gone, with its login tokens within 60 s" in text for text in said), said
+    assert any("to be gone, with its login tokens within 60 s: Consul shows" in text for text in said), said
 
 
 @pytest.mark.parametrize(("late", "code"), [(figures.LOGS_WITHIN - 10, 0), (figures.LOGS_WITHIN + 10, 1)])
@@ -323,7 +323,7 @@ def test_an_impostor_that_is_registered_at_any_time_of_the_minute_fails_the_run(
     memory.run_program = sweep_that_admits
     memory.consul = type("Admitting", (MemoryConsul,), {"instance": instance})
     assert run(memory, package, monkeypatch, "--yes", said=said) == 1
-    assert any(text.endswith("is not not registered in Consul") for text in said), said
+    assert any("to be not registered for 60 s: Consul shows" in text for text in said), said
 
 
 # ---- what is not of this run

@@ -62,10 +62,11 @@ def test_a_run_shows_every_scenario_and_leaves_nothing(root, environment, tmp_pa
     # Neither the program, nor the functions, nor the tasks' execution roles.
     assert refused() == []
     figures = json.loads((tmp_path / "figures.json").read_text())
-    expected = [(it.name, what.what) for it in scenarios.SCENARIOS for what in it.expected]
-    assert [(row["scenario"], row["expected"]) for row in figures["seen"]] == expected
-    for row in figures["seen"]:
-        assert row["total"] <= row["within"], row
+    expected = [(it.name, what) for it in scenarios.SCENARIOS for what in it.expected]
+    assert [(row["scenario"], row["expected"]) for row in figures["seen"]] == [(name, what.what) for name, what in expected]
+    for row, (_, what) in zip(figures["seen"], expected, strict=True):
+        # What Consul must show throughout is seen at the end of that time.
+        assert (row["total"] > row["within"]) == what.throughout, row
     # A drain and an end of a stop by deployment and by hand, and the end of the killed task.
     legs = [row for row in figures["seen"] if "function_to_consul" in row]
     assert len(legs) == 5
@@ -73,7 +74,7 @@ def test_a_run_shows_every_scenario_and_leaves_nothing(root, environment, tmp_pa
         # The queue has an event after ECS has made it, and the function after the queue.
         assert row["event_to_queue"] > 0 and row["queue_to_function"] >= 0, row
         assert row["total"] == pytest.approx(sum(row[leg] for leg in ("event_to_queue", "queue_to_function", "function_to_consul")))
-    assert "16 checks: " in figures["doctor"]
+    assert "17 checks: " in figures["doctor"]
     used = {usage["usage_type"]: usage["quantity"] for usage in figures["cost"]["usage"]}
     # Consul, api, two of web, two after the deployment, the killed one, and the impostor, each for a minute at least. MiniStack starts
     # none in the place of the one that was stopped by hand.
