@@ -5,7 +5,7 @@ use audit_read::definition::TaskDefinition;
 
 pub(super) static ECS_AWSVPC_PROPERTIES: Rule = Rule {
     id: "ecs-awsvpc-properties",
-    summary: "in the network mode awsvpc, no container has links, a hostname, extraHosts, DNS settings or no network",
+    summary: "in the network mode awsvpc, no container has links, a hostname, extraHosts or DNS settings, or disables networking",
     effect: "ECS refuses to register the definition",
     explanation: "\
 `links`, `hostname`, `extraHosts`, `dnsServers`, `dnsSearchDomains` and `disableNetworking` change the network of a single \
