@@ -14,8 +14,10 @@ import signal
 import sys
 import tarfile
 import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 try:
     import boto3
@@ -28,8 +30,9 @@ from .aws import Clients
 from .clean_up import clean_up
 from .consul import Unreachable
 from .journal import Journal
+from .prices import Usage
 from .sandbox import STEPS, TOP, Sandbox, Tools
-from .scenarios import SCENARIOS, watch
+from .scenarios import SCENARIOS, Seen, watch
 
 FOLDER = TOP / "target/aws-test"
 # What the shell reports of a command that Ctrl-C has ended.
@@ -64,25 +67,30 @@ def released_ecs_mesh(package: Path, folder: Path) -> str:
     return str(path)
 
 
-def run(sandbox: Sandbox) -> list[dict[str, Any]]:
-    """Creates everything, and returns what was measured."""
+def run(sandbox: Sandbox, seen: list[Seen]) -> None:
+    """Creates everything, and goes through the scenarios. Adds what was seen, so that it is known after a failure, too."""
     for number, step in enumerate(STEPS, 1):
         say(f"[{number}/{len(STEPS)}] {step.what}")
         step.do(sandbox)
-    rows = []
     for scenario in SCENARIOS:
         say(f"see: {scenario.name}")
-        for seen in watch(sandbox, scenario):
-            row = figures.measured(sandbox, seen)
-            rows.append(row)
-            say(f"  {row['expected']}: after {figures.cell(row['total'])} s")
+        for it in watch(sandbox, scenario):
+            seen.append(it)
+            say(f"  {it.expected.what}: after {figures.cell(it.at - it.since)} s")
+
+
+def measure(sandbox: Sandbox, seen: list[Seen], rows: list[dict[str, Any]], usages: list[Usage]) -> None:
+    """Adds what the queue, the logs and CloudWatch have, while they are there."""
     sandbox.timeline.read_all()
-    return rows
+    usages += figures.usage_of_functions(sandbox) + figures.usage_of_queues(sandbox, sandbox.began, time.time())
+    figures.measure(sandbox, seen, rows)
 
 
-def write(sandbox: Sandbox, rows: list[dict[str, Any]], usages: list, folder: Path) -> None:
+def write(sandbox: Sandbox, rows: list[dict[str, Any]], usages: list[Usage], problem: str, folder: Path) -> None:
+    ended, tasks = time.time(), list(sandbox.timeline.tasks().values())
+    usages = usages + figures.usage_of_tasks(tasks, ended) + figures.usage_of_stacks(sandbox, ended)
     date = time.strftime("%Y-%m-%d", time.gmtime(sandbox.began))
-    found = figures.document(sandbox, rows, usages, date)
+    found = figures.document(sandbox, rows, usages, date, problem)
     (folder / "figures.json").write_text(json.dumps(found, indent=2) + "\n")
     (folder / "table.md").write_text(figures.table(found))
     say(f"wrote {folder / 'figures.json'} and {folder / 'table.md'}")
@@ -100,29 +108,46 @@ def remove(aws: Clients, journal: Journal) -> bool:
     return False
 
 
+class Outcome(NamedTuple):
+    """How a part of a run has ended: the exit code, and what has failed."""
+
+    code: int
+    problem: str
+
+
+def outcome(part: Callable[[], int | None]) -> Outcome:
+    """Does a part of a run. It never raises, because the clean-up comes next, whatever has failed."""
+    try:
+        return Outcome(part() or 0, "")
+    except KeyboardInterrupt:
+        found = Outcome(INTERRUPTED, "interrupted")
+    except (Problem, Unreachable, ClientError, BotoCoreError, OSError) as error:
+        found = Outcome(1, f"failed: {error}")
+    except Exception as error:
+        traceback.print_exc()
+        found = Outcome(1, f"failed: {type(error).__name__}: {error}. This is a fault of aws-test: report it with the traceback")
+    say(found.problem)
+    return found
+
+
 def attempt(sandbox: Sandbox, folder: Path, keep: bool) -> int:
     """The run and its clean-up."""
-    code, rows, usages = 1, None, []
-    try:
-        rows = run(sandbox)
-        usages = figures.usage_of_functions(sandbox) + figures.usage_of_queues(sandbox, sandbox.began, time.time())
-        code = 0
-    except (Problem, Unreachable, ClientError, BotoCoreError, OSError) as problem:
-        say(f"failed: {problem}")
-    except KeyboardInterrupt:
-        say("interrupted")
-        code = INTERRUPTED
+    seen: list[Seen] = []
+    usages: list[Usage] = []
+    outcomes = [outcome(lambda: run(sandbox, seen))]
+    rows = [figures.row_of(it) for it in seen]
+    # An interruption removes everything at once.
+    if rows and outcomes[0].code != INTERRUPTED:
+        outcomes.append(outcome(lambda: measure(sandbox, seen, rows, usages)))
     if keep:
         hourly = plan.total(plan.of_tasks(1, plan.CPU, plan.GIGABYTES))
         say(f"everything stays, and each task costs about ${hourly:.2f} an hour. Remove it with {AGAIN}")
     elif not remove(sandbox.aws, sandbox.journal):
-        code = code or 1
-    if rows is not None:
-        ended = time.time()
-        tasks = list(sandbox.timeline.tasks().values())
-        usages += figures.usage_of_tasks(tasks, ended) + figures.usage_of_stacks(sandbox, ended)
-        write(sandbox, rows, usages, folder)
-    return code
+        outcomes.append(Outcome(1, ""))
+    if rows:
+        problem = "; ".join(it.problem for it in outcomes if it.problem)
+        outcomes.append(outcome(lambda: write(sandbox, rows, usages, problem, folder)))
+    return next((it.code for it in outcomes if it.code), 0)
 
 
 def may_go_on(assume_yes: bool) -> bool:
@@ -156,25 +181,24 @@ def main(argv: list[str] | None = None, session: Any = None) -> int:
     # As Ctrl-C: everything is removed.
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.default_int_handler)
-    try:
-        account, region = aws("sts").get_caller_identity()["Account"], session.region_name
-        journal = Journal(arguments.folder / "journal.jsonl", account, region)
-        if arguments.clean_up:
-            return 0 if remove(aws, journal) else 1
+    ended = outcome(lambda: begin(arguments, aws, session.region_name))
+    if ended.code == INTERRUPTED:
+        say(f"if something is left, {AGAIN} removes it")
+    return ended.code
+
+
+def begin(arguments: argparse.Namespace, aws: Clients, region: str) -> int:
+    journal = Journal(arguments.folder / "journal.jsonl", aws("sts").get_caller_identity()["Account"], region)
+    if not arguments.clean_up:
         return start(arguments, aws, journal)
-    except (Problem, ClientError, BotoCoreError) as problem:
-        say(f"failed: {problem}")
-        return 1
-    except KeyboardInterrupt:
-        say(f"interrupted. If something is left, {AGAIN} removes it")
-        return INTERRUPTED
+    with journal.locked():
+        return 0 if remove(aws, journal) else 1
 
 
 def start(arguments: argparse.Namespace, aws: Clients, journal: Journal) -> int:
     if not journal.region:
         raise Problem("no region: set AWS_REGION, or a region in the profile")
-    if left := journal.entries():
-        raise Problem(f"an earlier run has left {len(left)} things, such as {left[0].kind} {left[0].name}: run {AGAIN} first")
+    check_nothing_is_left(journal)
     if not (arguments.package / "template.yaml").is_file():
         raise Problem(f"no template.yaml in {arguments.package}: run make dist")
     name = f"ecs-mesh-test-{secrets.token_hex(3)}"
@@ -183,11 +207,24 @@ def start(arguments: argparse.Namespace, aws: Clients, journal: Journal) -> int:
         return 0
     if not may_go_on(arguments.yes):
         return 2
+    with journal.locked():
+        # Another run may have begun and ended since the question.
+        check_nothing_is_left(journal)
+        return attempt(prepared(arguments, name, aws, journal), arguments.folder, arguments.keep)
+
+
+def check_nothing_is_left(journal: Journal) -> None:
+    if left := journal.entries():
+        raise Problem(f"an earlier run has left {len(left)} things, such as {left[0].kind} {left[0].name}: run {AGAIN} first")
+
+
+def prepared(arguments: argparse.Namespace, name: str, aws: Clients, journal: Journal) -> Sandbox:
+    """A sandbox of which nothing is created yet."""
     ecs_mesh = arguments.ecs_mesh or released_ecs_mesh(arguments.package, arguments.folder)
     tools = Tools(*map(program, ("sam", arguments.consul, ecs_mesh)))
     sandbox = Sandbox(name, aws, journal, tools, arguments.package, arguments.folder / name, say)
     sandbox.parameters = dict(parameter.split("=", 1) for parameter in arguments.parameter)
-    return attempt(sandbox, arguments.folder, arguments.keep)
+    return sandbox
 
 
 if __name__ == "__main__":

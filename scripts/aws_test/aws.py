@@ -17,6 +17,16 @@ PAUSE = 2
 TASKS, DEFINITIONS = 100, 10
 
 
+def wait_for(what: str, look: Callable[[], Any], until: float, pause: float | None = None) -> Any:
+    """What `look` returns once it is true. Fails at a time in seconds since 1970, after one look at least."""
+    began = time.time()
+    while not (found := look()):
+        if time.time() >= until:
+            raise Problem(f"waited {time.time() - began:.0f} s for {what}")
+        time.sleep(PAUSE if pause is None else pause)
+    return found
+
+
 def code_of(error: ClientError) -> str:
     return error.response["Error"]["Code"]
 
@@ -44,8 +54,10 @@ def why_failed(aws: Clients, name: str) -> str:
     return "; ".join(reversed(reasons)) or "no resource has a reason"
 
 
-def create_stack(aws: Clients, name: str, template: str, parameters: dict[str, str], tags: list[dict]) -> dict[str, str]:
-    """Creates a stack, and returns its outputs."""
+def create_stack(
+    aws: Clients, name: str, template: str, parameters: dict[str, str], tags: list[dict], until: float
+) -> dict[str, str]:
+    """Creates a stack, and returns its outputs. Fails at a time in seconds since 1970."""
     given = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
     aws("cloudformation").create_stack(
         StackName=name,
@@ -55,9 +67,13 @@ def create_stack(aws: Clients, name: str, template: str, parameters: dict[str, s
         Capabilities=["CAPABILITY_IAM"],
         OnFailure="DO_NOTHING",
     )
-    while (stack := stack_of(aws, name)) and stack["StackStatus"] == "CREATE_IN_PROGRESS":
-        time.sleep(PAUSE)
-    if not stack or stack["StackStatus"] != "CREATE_COMPLETE":
+
+    def ended() -> dict | None:
+        stack = stack_of(aws, name) or {"StackStatus": "absent"}
+        return None if stack["StackStatus"] == "CREATE_IN_PROGRESS" else stack
+
+    stack = wait_for(f"stack {name} to be created", ended, until)
+    if stack["StackStatus"] != "CREATE_COMPLETE":
         raise Problem(f"cannot create stack {name}: {why_failed(aws, name)}")
     return outputs_of(stack)
 

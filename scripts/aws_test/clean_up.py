@@ -5,28 +5,40 @@ interrupted and repeated at any point.
 import time
 from collections.abc import Callable
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from . import Problem
-from .aws import DEFINITIONS, PAUSE, Clients, code_of, pages, running_tasks, stack_of, why_failed
+from .aws import DEFINITIONS, Clients, code_of, pages, running_tasks, stack_of, wait_for, why_failed
 from .journal import Entry, Journal
 
 # What RunTask calls the tasks of a run that no service has started.
 STARTED_BY = "aws-test"
+# How long one removal may take, and all of them, in seconds. Past that, each removal is still ordered, and not waited for.
+LONGEST_REMOVAL = 15 * 60
+LONGEST_CLEAN_UP = 30 * 60
 
 
-def remove_bucket(aws: Clients, name: str, _: Journal) -> None:
+def remove_bucket(aws: Clients, name: str, _: Journal, until: float) -> None:
     s3 = aws("s3")
+
+    def is_empty() -> bool:
+        found = s3.list_objects_v2(Bucket=name).get("Contents")
+        if found:
+            objects = [{"Key": it["Key"]} for it in found]
+            # With status 200, S3 names here what it did not delete.
+            if errors := s3.delete_objects(Bucket=name, Delete={"Objects": objects, "Quiet": True}).get("Errors"):
+                raise Problem("; ".join(f"{it['Key']}: {it['Code']} {it.get('Message', '')}".rstrip() for it in errors))
+        return not found
+
     try:
-        while found := s3.list_objects_v2(Bucket=name).get("Contents"):
-            s3.delete_objects(Bucket=name, Delete={"Objects": [{"Key": it["Key"]} for it in found], "Quiet": True})
+        wait_for(f"the objects of bucket {name} to be deleted", is_empty, until, 0)
         s3.delete_bucket(Bucket=name)
     except ClientError as error:
         if code_of(error) != "NoSuchBucket":
             raise
 
 
-def remove_stack(aws: Clients, name: str, journal: Journal) -> None:
+def remove_stack(aws: Clients, name: str, journal: Journal, until: float) -> None:
     if not stack_of(aws, name):
         return
     # CloudFormation retains the bucket of the audit's reports.
@@ -34,27 +46,35 @@ def remove_stack(aws: Clients, name: str, journal: Journal) -> None:
         if resource["ResourceType"] == "AWS::S3::Bucket" and resource.get("PhysicalResourceId"):
             journal.about_to_create("bucket", resource["PhysicalResourceId"])
     aws("cloudformation").delete_stack(StackName=name)
-    while (stack := stack_of(aws, name)) and not stack["StackStatus"].endswith("DELETE_FAILED"):
-        time.sleep(PAUSE)
-    if stack:
-        raise Problem(why_failed(aws, name))
+
+    def is_deleted() -> bool:
+        stack = stack_of(aws, name)
+        if stack and stack["StackStatus"].endswith("DELETE_FAILED"):
+            raise Problem(why_failed(aws, name))
+        return not stack
+
+    wait_for(f"stack {name} to be deleted", is_deleted, until)
 
 
-def stop_tasks(aws: Clients, cluster: str, _: Journal) -> None:
+def stop_tasks(aws: Clients, cluster: str, _: Journal, until: float) -> None:
     """Stops the tasks that no service has started. CloudFormation deletes no cluster with tasks."""
     ecs = aws("ecs")
     try:
         tasks = [task["taskArn"] for task in running_tasks(aws, cluster, startedBy=STARTED_BY)]
         for task in tasks:
             ecs.stop_task(cluster=cluster, task=task, reason="make aws-test has ended")
-        while tasks and any(it["lastStatus"] != "STOPPED" for it in ecs.describe_tasks(cluster=cluster, tasks=tasks)["tasks"]):
-            time.sleep(PAUSE)
+
+        def are_stopped() -> bool:
+            return all(it["lastStatus"] == "STOPPED" for it in ecs.describe_tasks(cluster=cluster, tasks=tasks)["tasks"])
+
+        if tasks:
+            wait_for(f"{len(tasks)} tasks of cluster {cluster} to stop", are_stopped, until)
     except ClientError as error:
         if code_of(error) != "ClusterNotFoundException":
             raise
 
 
-def delete_definitions(aws: Clients, prefix: str, _: Journal) -> None:
+def delete_definitions(aws: Clients, prefix: str, _: Journal, __: float) -> None:
     """Deletes the task definitions. CloudFormation only deregisters them."""
     ecs = aws("ecs")
     if active := list(pages(ecs, "list_task_definition_families", "families", familyPrefix=prefix, status="ACTIVE")):
@@ -69,7 +89,7 @@ def delete_definitions(aws: Clients, prefix: str, _: Journal) -> None:
 
 
 # How what the journal names is removed, by its kind.
-REMOVALS: dict[str, Callable[[Clients, str, Journal], None]] = {
+REMOVALS: dict[str, Callable[[Clients, str, Journal, float], None]] = {
     "bucket": remove_bucket,
     "stack": remove_stack,
     "tasks of cluster": stop_tasks,
@@ -80,6 +100,7 @@ REMOVALS: dict[str, Callable[[Clients, str, Journal], None]] = {
 def clean_up(aws: Clients, journal: Journal, say: Callable[[str], None]) -> dict[Entry, str]:
     """Removes what may exist. Returns what could not be removed, each with the reason."""
     left: dict[Entry, str] = {}
+    until = time.time() + LONGEST_CLEAN_UP
     # A removal may add entries.
     while pending := [entry for entry in journal.entries() if entry not in left]:
         entry = pending[-1]
@@ -88,9 +109,10 @@ def clean_up(aws: Clients, journal: Journal, say: Callable[[str], None]) -> dict
             continue
         say(f"removing {entry.kind} {entry.name}")
         try:
-            REMOVALS[entry.kind](aws, entry.name, journal)
-        except (ClientError, BotoCoreError, Problem) as error:
-            left[entry] = str(error)
+            REMOVALS[entry.kind](aws, entry.name, journal, min(until, time.time() + LONGEST_REMOVAL))
+        # Whatever it is, the other things are removed.
+        except Exception as error:
+            left[entry] = str(error) if isinstance(error, Problem) else f"{type(error).__name__}: {error}"
         else:
             journal.removed(entry)
     return left

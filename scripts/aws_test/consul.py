@@ -35,22 +35,39 @@ class Consul:
     def __init__(self, host: str, ca: str, token: str):
         self.host, self.ca, self.token = host, ca, token
         self.address = f"https://{host}:{PORT}"
+        # Kept from call to call: a handshake takes longer than a look.
+        self.connection = NamedConnection(host, ca)
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        connection = NamedConnection(self.host, self.ca)
+        # A kept connection may be closed by now. A read is repeated on a new one, and a write has a new one at once.
+        if method != "GET":
+            self.connection.close()
+        is_kept = self.connection.sock is not None
         try:
-            connection.request(method, path, body and json.dumps(body), {"X-Consul-Token": self.token})
-            answer = connection.getresponse()
-            text = answer.read().decode()
-        except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(f"{self.address}: {error}") from error
-        finally:
-            connection.close()
-        if answer.status == 500 and "No cluster leader" in text:
+            status, text = self.exchange(method, path, body)
+        except Unreachable:
+            if not is_kept:
+                raise
+            status, text = self.exchange(method, path, body)
+        if status == 500 and "No cluster leader" in text:
             raise Unreachable(f"{self.address}: {text}")
-        if answer.status != 200:
-            raise Problem(f"Consul refused {method} {path}: {answer.status} {text.strip()}")
+        if status != 200:
+            raise Problem(f"Consul refused {method} {path}: {status} {text.strip()}")
         return json.loads(text) if text else None
+
+    def exchange(self, method: str, path: str, body: Any) -> tuple[int, str]:
+        """The status and the text of an answer."""
+        try:
+            self.connection.request(method, path, body and json.dumps(body), {"X-Consul-Token": self.token})
+            answer = self.connection.getresponse()
+            return answer.status, answer.read().decode()
+        except (OSError, http.client.HTTPException) as error:
+            self.connection.close()
+            raise Unreachable(f"{self.address}: {error}") from error
+        except BaseException:
+            # Interrupted in the middle of an answer.
+            self.connection.close()
+            raise
 
     def instances(self, service: str) -> list[dict]:
         """The instances of a service, each with its checks."""

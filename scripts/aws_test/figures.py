@@ -2,10 +2,11 @@
 
 import json
 import statistics
+import time
 from typing import Any
 
-from . import images
-from .aws import pages
+from . import Problem, images
+from .aws import pages, wait_for
 from .plan import METRICS, resources
 from .prices import (
     AS_OF, LAMBDA_REQUESTS, LAMBDA_TIME, LOGS, SQS_REQUESTS, Usage, of_stacks, of_tasks, total,
@@ -17,26 +18,48 @@ from .timeline import invocation_start, seconds
 # Fargate charges at least a minute: https://aws.amazon.com/fargate/pricing/
 LEAST_SECONDS = 60
 GB = 1e9
+# How long after the last scenario CloudWatch Logs may take until it has the function's lines, in seconds.
+LOGS_WITHIN = 60
 
 
-def measured(sandbox: Sandbox, seen: Seen) -> dict[str, Any]:
-    """How long each leg took, in seconds: absent if it has no event, or the function logs nothing about it."""
+def row_of(seen: Seen) -> dict[str, Any]:
+    """What was seen, in seconds, without the legs through the function."""
     row: dict[str, Any] = {
         "scenario": seen.scenario.name,
         "expected": seen.expected.what,
         "within": seen.expected.within,
         "task": seen.task,
         "total": seen.at - seen.since,
+        "interval": seen.interval,
     }
     if seen.event and seen.expected.after:
         row["after"] = seen.expected.after.name
         row["event_to_queue"] = seen.event.sent - seen.since
-        group = sandbox.controller["TaskEventsLogGroupName"]
-        started = invocation_start(sandbox.aws, group, seen.task, seen.event.sent) if seen.scenario.is_logged else None
-        if started:
-            row["queue_to_function"] = started - seen.event.sent
-            row["function_to_consul"] = seen.at - started
     return row
+
+
+def measure(sandbox: Sandbox, seen: list[Seen], rows: list[dict[str, Any]]) -> None:
+    """Adds the legs through the function to the rows. Fails if the function did not log what it must have done."""
+    group = sandbox.controller["TaskEventsLogGroupName"]
+    missing = {index for index, it in enumerate(seen) if it.expected.action and it.event}
+
+    def required() -> list[int]:
+        return [index for index in sorted(missing) if seen[index].expected.must_log]
+
+    def look() -> bool:
+        for index in sorted(missing):
+            it = seen[index]
+            if started := invocation_start(sandbox.aws, group, it.task, it.event.sent, it.expected.action):
+                rows[index]["queue_to_function"] = started - it.event.sent
+                rows[index]["function_to_consul"] = it.at - started
+                missing.remove(index)
+        return not required()
+
+    try:
+        wait_for("the lines of task-events", look, time.time() + LOGS_WITHIN)
+    except Problem as problem:
+        lines = (f"{seen[it].expected.action} of task {seen[it].task} ({seen[it].scenario.name})" for it in required())
+        raise Problem(f"task-events logged no {', no '.join(lines)}: see log group {group}") from problem
 
 
 def usage_of_functions(sandbox: Sandbox) -> list[Usage]:
@@ -104,13 +127,15 @@ def summed(usages: list[Usage]) -> list[Usage]:
     return [Usage(price, quantity) for price, quantity in quantities.items()]
 
 
-def document(sandbox: Sandbox, rows: list[dict], usages: list[Usage], date: str) -> dict[str, Any]:
+def document(sandbox: Sandbox, rows: list[dict], usages: list[Usage], date: str, problem: str) -> dict[str, Any]:
+    """What was measured; after a problem, until then."""
     usages = summed(usages)
     return {
         "date": date,
         "region": sandbox.region,
         "images": {**images.CONSUL, **images.SERVICE},
         "doctor": sandbox.doctor,
+        "problem": problem,
         "seen": rows,
         "cost": {
             "prices_as_of": AS_OF,
@@ -131,7 +156,8 @@ LEGS = ["event_to_queue", "queue_to_function", "function_to_consul", "total"]
 
 def table(figures: dict[str, Any]) -> str:
     """The tables of docs/explanation/performance.md."""
-    lines = [
+    lines = [f"Not complete: {figures['problem'].splitlines()[0]}", ""] if figures["problem"] else []
+    lines += [
         "| what happens | Consul shows | from ECS to the queue | to the function | to Consul | in all | at most |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
@@ -142,7 +168,10 @@ def table(figures: dict[str, Any]) -> str:
     medians = [cell(statistics.median(values)) if values else "–" for values in legs.values()]
     lines.append("| the median of events | | " + " | ".join(medians) + " | |")
     cost = figures["cost"]
+    interval = max((row["interval"] for row in figures["seen"]), default=0.0)
     lines += [
+        "",
+        f"Two looks into Consul were at most {interval:.1f} s apart.",
         "",
         f"In seconds, {figures['date']}, region {figures['region']}. The run cost ${cost['dollars']:.2f}"
         f" (list prices of us-east-1, {cost['prices_as_of']}):",

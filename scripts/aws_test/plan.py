@@ -5,14 +5,15 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from .clean_up import LONGEST_CLEAN_UP
 from .prices import (
     AS_OF, LAMBDA_REQUESTS, LAMBDA_TIME, LOGS, S3_WRITES, SQS_REQUESTS, Usage, of_stacks, of_tasks, total,
 )  # fmt: skip
 from .sandbox import LONGEST, STEPS, TEMPLATES
 from .scenarios import SCENARIOS
 
-# The most of everything, for the longest run. The time for its removal is included.
-HOURS = LONGEST / 3600 + 0.5
+# The most of everything, for the longest run and the longest clean-up.
+HOURS = (LONGEST + LONGEST_CLEAN_UP) / 3600
 # Consul, api, two of web, two more in a deployment, the killed one, the impostor, and two of room.
 TASKS = 10
 CPU, GIGABYTES = 0.25, 0.5
@@ -63,7 +64,7 @@ def text(name: str, account: str, region: str, package: Path) -> str:
         f"  {name}-api, {name}-web, {name}-impostor, each: {listed(TEMPLATES['service'])}",
         "",
         "Consul's HTTPS API is open to the internet meanwhile. It denies every call without a token of this run.",
-        f"It takes about half an hour, at most {LONGEST // 60} minutes, and costs at most ${bound(package):.2f}",
-        f"(list prices of us-east-1, {AS_OF}).",
+        f"It takes about half an hour: at most {LONGEST // 60} minutes, and {LONGEST_CLEAN_UP // 60} for the clean-up.",
+        f"It costs at most ${bound(package):.2f} (list prices of us-east-1, {AS_OF}).",
     ]
     return "\n".join(lines)

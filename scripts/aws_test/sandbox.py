@@ -10,8 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from botocore.exceptions import ClientError
+
 from . import Problem, images
-from .aws import PAUSE, Clients, create_stack, interface_of, outputs_of, public_address, running_tasks, stack_of
+from .aws import Clients, code_of, create_stack, interface_of, outputs_of, public_address, running_tasks, stack_of, wait_for
 from .clean_up import STARTED_BY
 from .consul import SERVER_NAME, Consul, Unreachable
 from .journal import Journal
@@ -80,18 +82,42 @@ class Sandbox:
 
     # ---- help for the steps
 
+    @property
+    def until(self) -> float:
+        """When what begins now must have ended, in seconds since 1970."""
+        return min(time.time() + WAIT, self.began + LONGEST)
+
     def wait_for(self, what: str, look: Callable[[], Any], pause: float | None = None) -> Any:
-        """What `look` returns once it is true."""
-        began = time.time()
-        while not (found := look()):
-            if time.time() - began > WAIT or time.time() - self.began > LONGEST:
-                raise Problem(f"waited {time.time() - began:.0f} s for {what}. To look at it, run make aws-test KEEP=1")
-            time.sleep(PAUSE if pause is None else pause)
-        return found
+        """What `look` returns once it is true. Consul may be unreachable meanwhile."""
+        until = self.until
+
+        def found() -> Any:
+            try:
+                return look()
+            except Unreachable as error:
+                if time.time() >= until:
+                    raise Problem(f"cannot see whether {what} is there: {error}") from error
+                return None
+
+        return wait_for(f"{what}. To look at it, run make aws-test KEEP=1", found, until, pause)
+
+    def run_program(self, command: list[str], **options: Any) -> subprocess.CompletedProcess:
+        seconds = self.until - time.time()
+        try:
+            return subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=max(seconds, 0), **options
+            )
+        except subprocess.TimeoutExpired as error:
+            raise Problem(f"{' '.join(command[:2])} has not ended within {seconds:.0f} s: {error.stderr or ''}") from error
 
     def stack(self, name: str, template: str, parameters: dict[str, str]) -> dict[str, str]:
+        self.about_to_create_stack(name)
+        return create_stack(self.aws, name, TEMPLATES[template].read_text(), parameters, self.tags, self.until)
+
+    def about_to_create_stack(self, name: str) -> None:
+        if stack_of(self.aws, name):
+            raise Problem(f"stack {name} is there already, and not of this run: it stays. Run it again, with another name")
         self.journal.about_to_create("stack", name)
-        return create_stack(self.aws, name, TEMPLATES[template].read_text(), parameters, self.tags)
 
     def ecs_mesh(self, *arguments: str) -> subprocess.CompletedProcess:
         """Runs a command of ecs-mesh for the controller's stack."""
@@ -105,11 +131,19 @@ class Sandbox:
             "CONSUL_TLS_SERVER_NAME": SERVER_NAME,
             "NO_COLOR": "1",
         }
-        return subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        return self.run_program(command, env=env)
 
     # ---- steps
 
     def create_bucket(self) -> None:
+        # In us-east-1, S3 answers as if it had created a bucket that the account has already.
+        try:
+            self.aws("s3").head_bucket(Bucket=self.bucket)
+        except ClientError as error:
+            if code_of(error) != "404":
+                raise
+        else:
+            raise Problem(f"bucket {self.bucket} is there already, and not of this run: it stays. Run it again, with another name")
         self.journal.about_to_create("bucket", self.bucket)
         # us-east-1 is no location constraint: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
         place = {} if self.region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
@@ -117,7 +151,7 @@ class Sandbox:
 
     def create_sandbox(self) -> None:
         certificates = self.certificates()
-        self.journal.about_to_create("task definitions", self.name)
+        self.journal.about_to_create("task definitions", f"{self.name}-")
         parameters = {"ManagementToken": self.management_token, "ControllerToken": self.controller_token}
         self.outputs = self.stack(f"{self.name}-sandbox", "sandbox", {**images.CONSUL, **certificates, **parameters})
         self.timeline = Timeline(self.aws, self.outputs["ObserverQueue"])
@@ -126,7 +160,7 @@ class Sandbox:
         """Makes an authority and the server's certificate: https://developer.hashicorp.com/consul/commands/tls/cert"""
         self.files.mkdir(parents=True, exist_ok=True)
         for arguments in (["ca", "create", "-days", "2"], ["cert", "create", "-server", "-dc", "dc1", "-days", "1"]):
-            made = subprocess.run([self.tools.consul, "tls", *arguments], cwd=self.files, capture_output=True, text=True)
+            made = self.run_program([self.tools.consul, "tls", *arguments], cwd=self.files)
             if made.returncode:
                 raise Problem(f"consul tls {' '.join(arguments)} failed: {made.stderr.strip()}")
         (self.files / "consul-agent-ca-key.pem").unlink()
@@ -182,14 +216,12 @@ class Sandbox:
             "ReconcileRate": "rate(2 days)",
             **self.parameters,
         }
-        self.journal.about_to_create("stack", self.controller_stack)
+        self.about_to_create_stack(self.controller_stack)
         arguments = ["deploy", "--template-file", str(self.package / "template.yaml"), "--stack-name", self.controller_stack]
         arguments += ["--s3-bucket", self.bucket, "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar"]
         arguments += ["--region", self.region, "--parameter-overrides", *map(overridden, parameters.items())]
         # In the folder of the run: the SAM CLI reads no samconfig.toml of somebody else.
-        deployed = subprocess.run(
-            [self.tools.sam, *arguments], cwd=self.files, stdin=subprocess.DEVNULL, capture_output=True, text=True
-        )
+        deployed = self.run_program([self.tools.sam, *arguments], cwd=self.files)
         if deployed.returncode:
             raise Problem(f"sam deploy failed:\n{deployed.stdout}{deployed.stderr}")
         self.controller = outputs_of(stack_of(self.aws, self.controller_stack) or {})
@@ -200,7 +232,7 @@ class Sandbox:
         if answer.returncode:
             raise Problem(f"ecs-mesh doctor ended with {answer.returncode}:\n{answer.stdout}{answer.stderr}")
 
-    def create_service(self, service: str, claims: str, upstreams: list[dict], health_port: int) -> None:
+    def create_service(self, service: str, claims: str, upstreams: list[dict], health_port: int, tasks: int = 1) -> None:
         given = ("Cluster", "Subnet", "MeshGroup", "LogGroup", "TaskExecutionRole", "CaCertificateSecret")
         parameters = {
             **images.SERVICE,
@@ -210,6 +242,7 @@ class Sandbox:
             "Identity": service,
             "Upstreams": json.dumps(upstreams),
             "HealthUrl": f"http://127.0.0.1:{health_port}/",
+            "Tasks": str(tasks),
         }
         self.services[service] = self.stack(self.stack_of_service(service), "service", parameters)
 
@@ -222,8 +255,8 @@ class Sandbox:
 
     # ---- what the scenarios do to tasks
 
-    def run_task(self, service: str, command: list[str]) -> str:
-        """Runs a task of a service's definition with another command of its app, and returns its ID."""
+    def run_task(self, service: str, commands: dict[str, list[str]]) -> str:
+        """Runs a task of a service's definition with other commands of its containers, and returns its ID."""
         self.journal.about_to_create("tasks of cluster", self.outputs["Cluster"])
         answer = self.aws("ecs").run_task(
             cluster=self.outputs["Cluster"],
@@ -238,7 +271,7 @@ class Sandbox:
                     "assignPublicIp": "ENABLED",
                 }
             },
-            overrides={"containerOverrides": [{"name": "app", "command": command}]},
+            overrides={"containerOverrides": [{"name": name, "command": command} for name, command in commands.items()]},
         )
         if not answer["tasks"]:
             raise Problem(f"ECS starts no task of {service}: {answer['failures']}")

@@ -5,11 +5,23 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from . import Problem
+from .aws import pages
+from .consul import Unreachable
 from .sandbox import WEB, Sandbox
 from .timeline import STARTED, STOPPED, TOLD_TO_STOP, Change, Event, changed_at
 
-# Seconds between two looks into Consul: the resolution of when something was seen.
+# Seconds from a look into Consul to the next. A look takes time, too: `Seen.interval` has what it came to.
 LOOK = 0.1
+# The service that claims to be web.
+IMPOSTOR = "impostor"
+# The containers of consul-ecs in service.yaml.
+MESH_INIT, HEALTH_SYNC = "consul-ecs-mesh-init", "consul-ecs-health-sync"
+# How often Consul must have refused the impostor before the sweep.
+REFUSALS = 3
+
+
+# What a task of web registers in Consul.
+SERVICES = (WEB, f"{WEB}-sidecar-proxy")
 
 
 class Expected(NamedTuple):
@@ -19,6 +31,12 @@ class Expected(NamedTuple):
     holds: Callable[[Sandbox, str], bool]
     after: Change | None
     within: int
+    # The action that task-events logs about the task if it has done its part: docs/reference/logs.md.
+    action: str = ""
+    # Without a line with this action, the function did not do its part, whatever Consul shows.
+    must_log: bool = False
+    # Whether Consul must show it all the time, from the cause on, and not only by then.
+    throughout: bool = False
 
 
 class Subject(NamedTuple):
@@ -32,8 +50,6 @@ class Scenario(NamedTuple):
     name: str
     act: Callable[[Sandbox], Subject]
     expected: list[Expected]
-    # Whether the function task-events logs something about it.
-    is_logged: bool = True
 
 
 class Seen(NamedTuple):
@@ -44,6 +60,8 @@ class Seen(NamedTuple):
     at: float
     since: float
     event: Event | None
+    # The longest time between two looks of the scenario, in seconds: the resolution of `at`.
+    interval: float
 
 
 # ---- what Consul shows
@@ -54,18 +72,21 @@ def passes(sandbox: Sandbox, task: str) -> bool:
     return bool(instance and instance["Checks"] and all(check["Status"] == "passing" for check in instance["Checks"]))
 
 
+def is_registered(sandbox: Sandbox, task: str) -> bool:
+    return all(sandbox.consul.instance(service, task) for service in SERVICES)
+
+
 def is_drained(sandbox: Sandbox, task: str) -> bool:
     instance = sandbox.consul.instance(WEB, task)
     return not instance or any(check["Status"] == "critical" for check in instance["Checks"])
 
 
 def is_gone(sandbox: Sandbox, task: str) -> bool:
-    found = (sandbox.consul.instance(service, task) for service in (WEB, f"{WEB}-sidecar-proxy"))
-    return not any(found) and not sandbox.consul.login_tokens(task)
+    return is_absent(sandbox, task) and not sandbox.consul.login_tokens(task)
 
 
 def is_absent(sandbox: Sandbox, task: str) -> bool:
-    return not sandbox.consul.instance(WEB, task)
+    return not any(sandbox.consul.instance(service, task) for service in SERVICES)
 
 
 # ---- what happens
@@ -115,16 +136,19 @@ def stop_by_hand(sandbox: Sandbox) -> Subject:
 
 
 def kill(sandbox: Sandbox) -> Subject:
-    """Runs a task whose app takes memory without end a minute after its start: the kernel kills it."""
-    task = sandbox.run_task(WEB, ["/bin/sh", "-ec", "sleep 60; exec tail /dev/zero"])
-    sandbox.wait_for(f"task {task} to pass", lambda: passes(sandbox, task))
+    """Runs a task whose app takes memory without end, a minute after its start: the kernel kills it. The task has no health-sync,
+    which would remove the registration itself: only the function can.
+    """
+    app = ["/bin/sh", "-ec", "sleep 60; exec tail /dev/zero"]
+    task = sandbox.run_task(WEB, {"app": app, HEALTH_SYNC: ["version"]})
+    sandbox.wait_for(f"task {task} to be registered", lambda: is_registered(sandbox, task))
     sandbox.say(f"  waits for the kernel to kill the app of task {task}")
     return Subject(task, time.time())
 
 
 def lose_registration(sandbox: Sandbox) -> Subject:
     task, lost = passing_task(sandbox), time.time()
-    for service in (WEB, f"{WEB}-sidecar-proxy"):
+    for service in SERVICES:
         instance = sandbox.consul.instance(service, task)
         if not instance:
             raise Problem(f"{service} of task {task} is not in Consul, although it was a moment ago")
@@ -136,21 +160,28 @@ def lose_registration(sandbox: Sandbox) -> Subject:
 
 
 def impersonate(sandbox: Sandbox) -> Subject:
-    """Starts a task that claims to be web, with the role of another service, and sweeps once it runs."""
-    sandbox.create_service("impostor", WEB, [], 8080)
+    """Starts a task that claims to be web, with the role of another service, and sweeps once Consul has refused it.
 
-    def look() -> str | None:
-        running = (task for task in sandbox.tasks_of("impostor") if task["lastStatus"] == "RUNNING" and has_tried(task))
-        return next(map(task_id, running), None)
-
-    task = sandbox.wait_for("the impostor's mesh-init to end", look)
-    began = time.time()
+    mesh-init logs in, and then tries to register every second for ever, so that the task stays PENDING and no ECS service of it
+    would become stable: https://github.com/hashicorp/consul-ecs/blob/v0.10.1/subcommand/mesh-init/command.go
+    """
+    sandbox.create_service(IMPOSTOR, WEB, [], 8080, tasks=0)
+    task = sandbox.run_task(IMPOSTOR, {})
+    sandbox.wait_for(f"the login token of task {task}", lambda: sandbox.consul.login_tokens(task))
+    sandbox.wait_for(f"Consul to refuse task {task}", lambda: refusals(sandbox, IMPOSTOR, task) >= REFUSALS)
+    subject = Subject(task, time.time())
     sweep(sandbox)
-    return Subject(task, began)
+    return subject
 
 
-def has_tried(task: dict) -> bool:
-    return any(it["name"] == "consul-ecs-mesh-init" and it["lastStatus"] == "STOPPED" for it in task["containers"])
+def refusals(sandbox: Sandbox, service: str, task: str) -> int:
+    """How often mesh-init has logged that Consul refused its registration. The awslogs driver names the stream:
+    https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specify-log-config.html
+    """
+    prefix = f"{sandbox.stack_of_service(service)}/{MESH_INIT}/{task}"
+    group, pattern = sandbox.outputs["LogGroup"], '"Permission denied"'
+    where = {"logGroupName": group, "logStreamNamePrefix": prefix}
+    return len(list(pages(sandbox.aws("logs"), "filter_log_events", "events", **where, filterPattern=pattern)))
 
 
 def sweep(sandbox: Sandbox) -> None:
@@ -160,47 +191,74 @@ def sweep(sandbox: Sandbox) -> None:
 
 
 # A drain has a minute, because its event may start an execution environment, and the sandbox's Consul has a quarter of a processor.
-DRAINED = Expected("out of rotation", is_drained, TOLD_TO_STOP, 60)
-GONE = Expected("gone, with its login tokens", is_gone, STOPPED, 60)
+# health-sync may have done it first, and then task-events logs nothing.
+DRAINED = Expected("out of rotation", is_drained, TOLD_TO_STOP, 60, "mark_critical")
+# The same, but the function logs the end of each task.
+GONE = Expected("gone, with its login tokens", is_gone, STOPPED, 60, "task_stopped", must_log=True)
+# Nobody but the function can have done it.
+DEREGISTERED = GONE._replace(action="deregister")
+ABSENT = Expected("not registered", is_absent, None, 60, throughout=True)
 
 SCENARIOS = [
     # The app is healthy only once its call through the sidecar proxy has reached api.
-    Scenario("a task starts", start, [Expected("registered, all checks passing", passes, STARTED, 180)], is_logged=False),
+    Scenario("a task starts", start, [Expected("registered, all checks passing", passes, STARTED, 180)]),
     Scenario("a deployment replaces a task", deploy, [DRAINED, GONE]),
     Scenario("a person stops a task", stop_by_hand, [DRAINED, GONE]),
-    Scenario("the kernel kills a task's app", kill, [GONE]),
+    Scenario("the kernel kills a task's app", kill, [DEREGISTERED]),
     Scenario("Consul loses a registration", lose_registration, [Expected("registered again", passes, None, 120)]),
-    Scenario("an impostor has another role", impersonate, [Expected("not registered", is_absent, None, 60)]),
+    Scenario("an impostor has another role", impersonate, [ABSENT]),
 ]
+
+
+class Watch:
+    """Looks into Consul until it has shown everything that is expected of a task."""
+
+    def __init__(self, sandbox: Sandbox, scenario: Scenario, subject: Subject):
+        self.sandbox, self.scenario, self.subject = sandbox, scenario, subject
+        # Since when Consul shows it, without a break.
+        self.shown: dict[Expected, float] = {}
+        self.seen: dict[Expected, Seen] = {}
+        self.last_look, self.interval = 0.0, 0.0
+
+    def look(self) -> bool:
+        self.sandbox.timeline.update()
+        now = time.time()
+        if self.last_look:
+            self.interval = max(self.interval, now - self.last_look)
+        self.last_look = now
+        for expected in self.scenario.expected:
+            if expected not in self.seen:
+                self.look_at(expected)
+        return len(self.seen) == len(self.scenario.expected)
+
+    def look_at(self, expected: Expected) -> None:
+        task, why = self.subject.task, "Consul shows something else"
+        try:
+            holds = bool(expected.holds(self.sandbox, task))
+        except Unreachable as error:
+            # Consul showed nothing: neither what is expected nor the contrary.
+            holds, why = None, str(error)
+        if holds:
+            self.shown.setdefault(expected, time.time())
+        elif holds is False:
+            self.shown.pop(expected, None)
+            if expected.throughout:
+                raise Problem(f"{self.scenario.name}: task {task} is not {expected.what} in Consul")
+        event = expected.after and self.sandbox.timeline.first(task, expected.after)
+        if expected.after and not event:
+            return
+        since = changed_at(event, expected.after) if event else self.subject.since
+        is_late = time.time() - since > expected.within
+        is_shown = holds if expected.throughout else expected in self.shown
+        if is_shown and (is_late or not expected.throughout):
+            at = time.time() if expected.throughout else self.shown[expected]
+            self.seen[expected] = Seen(self.scenario, expected, task, at, since, event, self.interval)
+        elif is_late and not is_shown:
+            raise Problem(f"{self.scenario.name}: task {task} is not {expected.what} within {expected.within} s: {why}")
 
 
 def watch(sandbox: Sandbox, scenario: Scenario) -> list[Seen]:
     """Does a scenario, and waits until Consul shows what is expected. Fails if it does so too late."""
-    task, began = scenario.act(sandbox)
-    # Since when Consul shows it, without a break.
-    shown: dict[Expected, float] = {}
-    seen: dict[Expected, Seen] = {}
-
-    def look_at(expected: Expected) -> None:
-        if expected.holds(sandbox, task):
-            shown.setdefault(expected, time.time())
-        else:
-            shown.pop(expected, None)
-        event = expected.after and sandbox.timeline.first(task, expected.after)
-        if expected.after and not event:
-            return
-        since = changed_at(event, expected.after) if event else began
-        if expected in shown:
-            seen[expected] = Seen(scenario, expected, task, shown[expected], since, event)
-        elif time.time() - since > expected.within:
-            raise Problem(f"{scenario.name}: task {task} is not {expected.what} within {expected.within} s in Consul")
-
-    def look() -> bool:
-        sandbox.timeline.update()
-        for expected in scenario.expected:
-            if expected not in seen:
-                look_at(expected)
-        return len(seen) == len(scenario.expected)
-
-    sandbox.wait_for(f"{scenario.name}: {', '.join(it.what for it in scenario.expected)}", look, LOOK)
-    return list(seen.values())
+    watch = Watch(sandbox, scenario, scenario.act(sandbox))
+    sandbox.wait_for(f"{scenario.name}: {', '.join(it.what for it in scenario.expected)}", watch.look, LOOK)
+    return list(watch.seen.values())

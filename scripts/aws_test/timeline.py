@@ -77,11 +77,11 @@ def changed_at(event: Event, change: Change) -> float:
     return seconds(text) if text else event.made
 
 
-def invocation_start(aws: Clients, group: str, task_id: str, sent: float) -> float | None:
-    """When the function was invoked with the event of a task that SQS had at a time; none if it logged nothing about the task."""
+def invocation_start(aws: Clients, group: str, task_id: str, sent: float, action: str) -> float | None:
+    """When the function was invoked that logged an action on a task, after SQS had the task's event; none if no line has it."""
     logs, since = aws("logs"), int(sent * 1000)
-    lines = pages(logs, "filter_log_events", "events", logGroupName=group, startTime=since, filterPattern=f'"{task_id}"')
-    first = min(lines, key=lambda line: line["timestamp"], default=None)
+    lines = pages(logs, "filter_log_events", "events", logGroupName=group, startTime=since, filterPattern=f'"{task_id}" "{action}"')
+    first = min((it for it in lines if has_done(it["message"], task_id, action)), key=lambda line: line["timestamp"], default=None)
     if not first:
         return None
     stream = {"logGroupName": group, "logStreamNames": [first["logStreamName"]]}
@@ -92,3 +92,14 @@ def invocation_start(aws: Clients, group: str, task_id: str, sent: float) -> flo
     before = pages(logs, "filter_log_events", "events", **stream, startTime=since, endTime=until, filterPattern=pattern)
     starts = [line["timestamp"] for line in before if any(mark in line["message"] for mark in marks)]
     return max(starts, default=first["timestamp"]) / 1000
+
+
+def has_done(line: str, task_id: str, action: str) -> bool:
+    """Whether a line of the function says that it did something for a task: docs/reference/logs.md."""
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return False
+    if not isinstance(entry, dict) or (entry.get("action"), entry.get("task_id")) != (action, task_id):
+        return False
+    return entry.get("outcome") in ("done", "seen")

@@ -20,6 +20,7 @@ import urllib.error
 import urllib.request
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import NamedTuple
 
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError
@@ -33,6 +34,7 @@ from aws_test.consul import Consul, Unreachable
 PAUSE = 0.2
 SERVICE_TAG = "consul.hashicorp.com.service-name"
 METHOD = "tasks"
+HEALTH_SYNC = "consul-ecs-health-sync"
 GONE = ("AWS.SimpleQueueService.NonExistentQueue", "ClusterNotFoundException", "ResourceNotFoundException")
 
 
@@ -61,6 +63,14 @@ class Key:
         return f"{text}.{base64url(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
 
 
+class Refused(NamedTuple):
+    """A registration that Consul has refused."""
+
+    consul: Consul
+    body: dict
+    stream: dict[str, str]
+
+
 class Containers(threading.Thread):
     def __init__(self, session, program: str, folder: Path):
         super().__init__(daemon=True)
@@ -74,6 +84,8 @@ class Containers(threading.Thread):
         # The version of each task whose event was sent.
         self.sent: dict[str, int] = {}
         self.started: set[str] = set()
+        # What Consul has refused to register, and with what each mesh-init tries it again.
+        self.refused: dict[str, Refused] = {}
         self.to_kill = threading.Event()
         self.ended = threading.Event()
         self.failure: BaseException | None = None
@@ -151,6 +163,8 @@ class Containers(threading.Thread):
     def start_containers(self, task: dict) -> None:
         arn = task["taskArn"]
         if arn in self.started:
+            if arn in self.refused:
+                self.try_again(self.refused[arn])
             if self.to_kill.is_set() and "tail /dev/zero" in json.dumps(task["overrides"]):
                 self.report(task, "app", {"status": "STOPPED", "exitCode": 137})
             return
@@ -235,15 +249,38 @@ class Containers(threading.Thread):
                 as_task.call("PUT", "/v1/catalog/register", body)
         except Problem as refused:
             assert identity != config["service"]["name"], refused
-            self.report(task, "consul-ecs-mesh-init", {"status": "STOPPED", "exitCode": 1})
-            self.report(task, "app", {"healthStatus": "HEALTHY"})
+            self.refused[task["taskArn"]] = Refused(as_task, bodies[0], self.log_of(task, containers["consul-ecs-mesh-init"]))
             return
         self.report(task, "consul-ecs-mesh-init", {"status": "STOPPED", "exitCode": 0})
         for name in ("app", "consul-dataplane"):
             self.report(task, name, {"healthStatus": "HEALTHY"})
+        if any(it["name"] == HEALTH_SYNC and it.get("command") for it in task["overrides"].get("containerOverrides", [])):
+            # Another command in its place, which has ended.
+            self.report(task, HEALTH_SYNC, {"status": "STOPPED", "exitCode": 0})
+            return
         # health-sync
         checks = [{**check, "Status": "passing"} for body in bodies for check in body["Checks"]]
         as_task.call("PUT", "/v1/catalog/register", {**node_of(task), "Checks": checks})
+
+    def log_of(self, task: dict, container: dict) -> dict[str, str]:
+        """The stream of the awslogs driver, which is created here."""
+        options, task_id = container["logConfiguration"]["options"], task["taskArn"].rsplit("/", 1)[-1]
+        stream = {
+            "logGroupName": options["awslogs-group"],
+            "logStreamName": f"{options['awslogs-stream-prefix']}/{container['name']}/{task_id}",
+        }
+        self.aws("logs").create_log_stream(**stream)
+        return stream
+
+    def try_again(self, refused: Refused) -> None:
+        """As mesh-init does: for ever, as long as the task runs, with a line in its log each time."""
+        try:
+            refused.consul.call("PUT", "/v1/catalog/register", refused.body)
+        except Problem as problem:
+            line = {"timestamp": time.time_ns() // 1_000_000, "message": f"[ERROR] {problem}: retry=1s"}
+            self.aws("logs").put_log_events(**refused.stream, logEvents=[line])
+        else:
+            raise AssertionError(f"Consul let an impostor register: {refused.body}")
 
     def report(self, task: dict, container: str, change: dict) -> None:
         """The agent's report, of which MiniStack takes more fields than ECS documents."""

@@ -7,12 +7,21 @@ cluster with tasks, only deregisters task definitions, and retains the bucket of
 import itertools
 import json
 import subprocess
+import time
+from datetime import datetime, timezone
 from pathlib import Path
 
 from botocore.exceptions import ClientError
 
 REGION = "eu-central-1"
-TIME = "2026-11-28T12:00:00+00:00"
+
+
+def now() -> str:
+    return datetime.fromtimestamp(time.time(), timezone.utc).isoformat()
+
+
+def milliseconds() -> int:
+    return int(time.time() * 1000)
 
 
 def error(code: str, message: str, operation: str) -> ClientError:
@@ -43,7 +52,9 @@ class Pages:
 
 
 class Interruptible:
-    """Interrupts before a call, or after it has had its effect."""
+    """Interrupts before a call, or after it has had its effect. A run may be interrupted by a person, or by an answer that has not
+    the form which the program expects.
+    """
 
     def __init__(self, memory: "Memory", what: str):
         self.memory, self.number = memory, len(memory.calls)
@@ -51,11 +62,11 @@ class Interruptible:
 
     def __enter__(self):
         if self.memory.interrupt == (self.number, "before"):
-            raise KeyboardInterrupt
+            raise self.memory.by
 
     def __exit__(self, *_):
         if self.memory.interrupt == (self.number, "after"):
-            raise KeyboardInterrupt
+            raise self.memory.by
 
 
 class Memory:
@@ -63,8 +74,8 @@ class Memory:
 
     region_name = REGION
 
-    def __init__(self, interrupt: tuple[int, str] | None = None):
-        self.interrupt, self.calls = interrupt, []
+    def __init__(self, interrupt: tuple[int, str] | None = None, by: type[BaseException] = KeyboardInterrupt):
+        self.interrupt, self.by, self.calls = interrupt, by, []
         self.buckets: set[str] = set()
         self.stacks: dict[str, str] = {}
         # The statuses of task definitions by ARN, and the tasks by ID.
@@ -74,6 +85,16 @@ class Memory:
         # The tasks that are registered in Consul, and the instances that it has lost.
         self.registered: set[str] = set()
         self.lost: set[str] = set()
+        # The tasks that have logged in, and those without health-sync.
+        self.logged_in: set[str] = set()
+        self.without_health_sync: set[str] = set()
+        # The lines in CloudWatch Logs, and when it shows them, in seconds since 1970.
+        self.lines: list[dict] = []
+        self.lines_arrive = 0.0
+        # Whether the function task-events does something.
+        self.function_works = True
+        # The statuses that stay for ever, by stack.
+        self.stuck: dict[str, str] = {}
         self.numbers = itertools.count(1)
 
     def client(self, service: str) -> Client:
@@ -93,7 +114,7 @@ class Memory:
         task = f"{next(self.numbers):032x}"
         self.tasks[task] = {
             "taskArn": f"arn:task/cluster/{task}", "group": stack, "lastStatus": "RUNNING", "desiredStatus": "RUNNING", "version": 1,
-            "cpu": "256", "memory": "512", "pullStartedAt": TIME, "startedAt": TIME,
+            "cpu": "256", "memory": "512", "pullStartedAt": now(), "startedAt": now(),
             "containers": [{"name": "consul-ecs-mesh-init", "lastStatus": "STOPPED"}],
             "attachments": [{"type": "ElasticNetworkInterface", "details": [
                 {"name": "privateIPv4Address", "value": "10.83.0.4"}, {"name": "networkInterfaceId", "value": "eni-1"}]}],
@@ -106,20 +127,31 @@ class Memory:
 
     def end_task(self, task: str) -> None:
         fields = self.tasks[task]
-        fields.update(lastStatus="STOPPED", desiredStatus="STOPPED", version=2, stoppingAt=TIME, stoppedAt=TIME)
-        self.registered.discard(task)
+        fields.update(lastStatus="STOPPED", desiredStatus="STOPPED", version=2, stoppingAt=now(), stoppedAt=now())
+        if task not in self.without_health_sync:
+            self.registered.discard(task)
+            self.logged_in.discard(task)
+        if self.function_works:
+            self.log(json.dumps({"action": "task_stopped", "outcome": "seen", "task_id": task}))
+            if task in self.registered:
+                self.log(json.dumps({"action": "deregister", "outcome": "done", "task_id": task}))
+            self.registered.discard(task)
+            self.logged_in.discard(task)
         self.changed(task)
 
     def changed(self, task: str) -> None:
-        body = {"time": TIME, "detail": dict(self.tasks[task])}
-        self.queue.append({"Body": json.dumps(body), "ReceiptHandle": task, "Attributes": {"SentTimestamp": "1796212800000"}})
+        body = {"time": now(), "detail": dict(self.tasks[task])}
+        self.queue.append({"Body": json.dumps(body), "ReceiptHandle": task, "Attributes": {"SentTimestamp": str(milliseconds())}})
+
+    def log(self, line: str) -> None:
+        self.lines.append({"message": line, "timestamp": milliseconds(), "logStreamName": "stream"})
 
     def running(self, stack: str) -> list[str]:
-        return [task for task, fields in self.tasks.items() if fields["group"] == stack and fields["lastStatus"] == "RUNNING"]
+        return [task for task, fields in self.tasks.items() if fields["group"] == stack and fields["lastStatus"] != "STOPPED"]
 
     # ---- programs, in the place of subprocess.run
 
-    def run_program(self, command: list[str], cwd: Path | None = None, **_) -> subprocess.CompletedProcess:
+    def run_program(self, command: list[str], timeout: float, cwd: Path | None = None, **_) -> subprocess.CompletedProcess:
         with self.interruptible(" ".join(map(str, command[:2]))):
             match Path(command[0]).name, command[1:]:
                 case "consul", ["tls", "ca", *_]:
@@ -144,6 +176,10 @@ class Memory:
     def create_bucket(self, Bucket, **_):
         self.buckets.add(Bucket)
 
+    def head_bucket(self, Bucket):
+        if Bucket not in self.buckets:
+            raise error("404", "Not Found", "HeadBucket")
+
     def list_objects_v2(self, Bucket):
         if Bucket not in self.buckets:
             raise error("NoSuchBucket", Bucket, "ListObjectsV2")
@@ -155,15 +191,18 @@ class Memory:
         self.stacks[StackName] = "CREATE_COMPLETE"
         kind = StackName.rsplit("-", 1)[-1]
         self.definitions[f"{StackName}:1"] = "ACTIVE"
-        self.start_task("consul" if kind == "sandbox" else StackName)
+        if {"ParameterKey": "Tasks", "ParameterValue": "0"} not in Parameters:
+            self.start_task("consul" if kind == "sandbox" else StackName)
 
     def describe_stacks(self, StackName):
         if StackName not in self.stacks:
             raise error("ValidationError", f"Stack with id {StackName} does not exist", "DescribeStacks")
         outputs = ["ObserverQueue", "Cluster", "Subnet", "MeshGroup", "LogGroup", "TaskExecutionRole", "CaCertificateSecret"]
-        outputs += ["ControllerTokenSecret", "TaskEventsLogGroupName", "TaskEventsQueueUrl", "TaskDefinition"]
-        values = [{"OutputKey": key, "OutputValue": key.lower()} for key in outputs] + [{"OutputKey": "Service", "OutputValue": StackName}]
-        return {"Stacks": [{"StackStatus": self.stacks[StackName], "Outputs": values}]}
+        outputs += ["ControllerTokenSecret", "TaskEventsLogGroupName", "TaskEventsQueueUrl"]
+        values = [{"OutputKey": key, "OutputValue": key.lower()} for key in outputs]
+        values += [{"OutputKey": key, "OutputValue": StackName} for key in ("Service", "TaskDefinition")]
+        kind = StackName.rsplit("-", 1)[-1]
+        return {"Stacks": [{"StackStatus": self.stuck.get(kind, self.stacks[StackName]), "Outputs": values}]}
 
     def describe_stack_events(self, StackName):
         return {"StackEvents": [{"ResourceStatus": "DELETE_FAILED", "LogicalResourceId": "Cluster", "ResourceStatusReason": "has tasks"}]}
@@ -173,6 +212,8 @@ class Memory:
         return {"StackResourceSummaries": [bucket] if StackName.endswith("-controller") else []}
 
     def delete_stack(self, StackName):
+        if StackName.rsplit("-", 1)[-1] in self.stuck:
+            return
         if StackName.endswith("-sandbox"):
             if any(fields["lastStatus"] != "STOPPED" and fields["group"] != "consul" for fields in self.tasks.values()):
                 self.stacks[StackName] = "DELETE_FAILED"
@@ -192,9 +233,19 @@ class Memory:
     def describe_tasks(self, cluster, tasks):
         return {"tasks": [self.tasks[arn.rsplit("/", 1)[-1]] for arn in tasks]}
 
-    def run_task(self, startedBy, **_):
-        task = self.start_task(startedBy)
-        self.registered.add(task["taskArn"].rsplit("/", 1)[-1])
+    def run_task(self, startedBy, taskDefinition, overrides, **_):
+        """The task of an impostor stays PENDING: its mesh-init tries for ever."""
+        is_impostor = taskDefinition.endswith("-impostor")
+        task = self.start_task(startedBy, **({"lastStatus": "PENDING"} if is_impostor else {}))
+        name = task["taskArn"].rsplit("/", 1)[-1]
+        self.logged_in.add(name)
+        if is_impostor:
+            for _ in range(3):
+                self.log("[ERROR] Unexpected response code: 403 (Permission denied): retry=1s")
+        else:
+            self.registered.add(name)
+        if any(it["name"] == "consul-ecs-health-sync" for it in overrides["containerOverrides"]):
+            self.without_health_sync.add(name)
         return {"tasks": [task], "failures": []}
 
     def stop_task(self, task, **_):
@@ -235,8 +286,12 @@ class Memory:
     def delete_message_batch(self, **_):
         pass
 
-    def filter_log_events(self, **_):
-        return {"events": []}
+    def filter_log_events(self, filterPattern="", **_):
+        words = [word for word in filterPattern.split('"')[1::2] if "?" not in filterPattern]
+        lines = [line for line in self.lines if all(word in line["message"] for word in words)]
+        if "Permission denied" not in words and time.time() < self.lines_arrive:
+            lines = []
+        return {"events": lines}
 
     def get_metric_statistics(self, **_):
         return {"Datapoints": []}
@@ -266,8 +321,9 @@ class MemoryConsul:
             is_there = task in self.memory.registered and found["Service"]["ID"] not in self.memory.lost
             return found if is_there else None
 
-    def login_tokens(self, _):
-        return []
+    def login_tokens(self, task: str):
+        with self.memory.interruptible("GET tokens"):
+            return [task] if task in self.memory.logged_in else []
 
     def deregister(self, _, service_id: str):
         with self.memory.interruptible("PUT deregister"):

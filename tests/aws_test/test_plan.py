@@ -101,18 +101,23 @@ def test_a_task_costs_from_its_pull_to_its_stop_and_a_minute_at_least():
 
 def test_the_table_shows_each_leg_and_the_median_of_events():
     def row(scenario: str, total: float, **legs: float) -> dict:
-        return {"scenario": scenario, "expected": "gone", "within": 60, "total": total, **legs}
+        return {"scenario": scenario, "expected": "gone", "within": 60, "total": total, "interval": 0.25, **legs}
 
     legs = {"after": "stopped", "event_to_queue": 0.5, "queue_to_function": 0.25, "function_to_consul": 1.25}
     seen = [row("a", 2.0, **legs), row("b", -1.0, after="stopped", event_to_queue=0.7), row("c", 9.0)]
     usage = {**prices.ADDRESS._asdict(), "quantity": 2.5, "cost": 0.0125}
     cost = {"dollars": 0.0125, "prices_as_of": "2026-11-28", "usage": [usage]}
-    table = figures.table({"date": "2026-12-01", "region": "eu-central-1", "seen": seen, "cost": cost}).splitlines()
+    found = {"date": "2026-12-01", "region": "eu-central-1", "problem": "", "seen": seen, "cost": cost}
+    table = figures.table(found).splitlines()
     assert table[2] == "| a | gone | 0.5 | 0.2 | 1.2 | 2.0 | 60 |"
     # ECS said so only after Consul showed it: the containers of the task did it.
     assert table[3] == "| b | gone | 0.7 | – | – | before | 60 |"
     assert table[4] == "| c | gone | – | – | – | 9.0 | 60 |"
     assert table[5] == "| the median of events | | 0.6 | 0.2 | 1.2 | 0.5 | |"
+    assert "Two looks into Consul were at most 0.2 s apart." in table
+    partial = figures.table({**found, "problem": "failed: sam deploy failed:\nmore", "seen": seen[:1]}).splitlines()
+    assert partial[0] == "Not complete: failed: sam deploy failed:"
+    assert partial[4] == table[2]
     assert table[-1] == "| USE1-PublicIPv4:InUseAddress | 2.5 | hours | 0.0125 |"
 
 
@@ -120,5 +125,5 @@ def test_calls_are_calls_of_boto3():
     """Each operation that the stand-in in memory has exists in AWS's own models."""
     clients = [boto3.client(name, region_name="us-east-1") for name in ("cloudformation", "cloudwatch", "ec2", "ecs", "logs", "s3", "sqs", "sts")]
     operations = {name for client in clients for name in client.meta.method_to_api_mapping}
-    own = {"client", "interruptible", "left", "start_task", "end_task", "changed", "running", "run_program", "create_controller"}
+    own = {"client", "interruptible", "left", "start_task", "end_task", "changed", "log", "running", "run_program", "create_controller"}
     assert {name for name, value in vars(Memory).items() if callable(value) and not name.startswith("_")} - own <= operations

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use crate::{
-    environment::{Environment, at},
+    environment::{self, Environment, at, client, sdk_at},
     sweep::swept,
-    time::Fixed,
+    time::{Fixed, LONG},
 };
+use ::aws::ecs::AwsEcs;
 use jiff::{SignedDuration, Timestamp};
-use local_stack::world::{World, idle_check};
-use observe::SweepOrder;
+use local_stack::world::{World, cluster_arn, idle_check};
+use mesh::tenancy::Tenancy;
+use observe::{Deadline, Inspector, SweepOrder};
 use serde_json::json;
 use test_harness::{
     ecs_agent::{DataplaneService, Release},
@@ -396,4 +398,41 @@ async fn a_host_without_contact_costs_one_call_if_it_runs_and_a_drain_if_it_is_g
         let drains = async |task: usize| tasks[task].statuses().await.keys().filter(|id| id.starts_with('_')).count();
         assert_eq!((drains(0).await, drains(1).await), (2, 0));
     }
+}
+
+#[tokio::test]
+async fn what_doctor_reads_of_the_sidecar_proxies_costs_two_reads_for_each_cluster() {
+    // Given a sidecar proxy with one more check, of another program
+    let world = World::without_deployment("cost-sidecars").await;
+    let task = world.run(&world.dataplane_definition(&world.service()).await).await;
+    world.register_instance(&world.service(), &task).await;
+    let ids = world.service_ids().await;
+    let sidecar = ids.iter().find(|id| id.ends_with("-sidecar-proxy")).unwrap();
+    let esm = json!({
+        "CheckID": "esm", "Name": "external", "Status": "passing", "ServiceID": sidecar,
+        "Definition": { "TCP": "10.0.0.1:20000", "Interval": "10s" },
+    });
+    world.register_raw(&json!({ "Check": esm })).await;
+    let (aws, consul) = (
+        environment::aws(|_, _| Answer::Forward).await,
+        Recorder::before(&world.consul.address, |_, _| Answer::Forward).await,
+    );
+    let (ecs, client) = (AwsEcs::new(&sdk_at(&aws.url)), client(&consul.url, &world.consul.management_token));
+    let inspector = Inspector {
+        ecs: &ecs,
+        consul: &client,
+        secret_prefix: "cost-sidecars".parse().unwrap(),
+        default_tenancy: Tenancy::Community,
+        deadline: Deadline::after(LONG),
+    };
+    let cluster = cluster_arn("cost-sidecars").parse().unwrap();
+    let mut clusters = inspector.inspect_ecs(&[cluster], &|_| {}).await.clusters;
+    assert_eq!(consul.lines(), [""; 0]);
+    // When Consul is asked too
+    inspector.add_catalogs(&mut clusters).await.unwrap();
+    // Then the check is read
+    let checks = &clusters[0].catalog.as_ref().unwrap().checks;
+    assert!(checks.iter().any(|check| check.id == "esm" && check.service_id == *sidecar), "{checks:?}");
+    let paths: Vec<String> = consul.lines().iter().map(|line| line.split("/arn").next().unwrap().to_owned()).collect();
+    assert_eq!(paths, ["POST /v1/internal/acl/authorize", "GET /v1/catalog/node-services", "GET /v1/health/node"]);
 }

@@ -44,7 +44,7 @@ fn longest_parameter(name: &str) -> Option<String> {
         return Some(text(largest));
     }
     let letter = if name == ESCAPED { "\"" } else { "x" };
-    let length = parameter.get("MaxLength").map_or(PARAMETER, |node| node.number().unwrap().try_into().unwrap());
+    let length = parameter.get("MaxLength").map_or(PARAMETER, |node| node.number().unwrap());
     Some(letter.repeat(length))
 }
 

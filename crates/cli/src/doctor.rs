@@ -9,7 +9,7 @@ use diagnosis::doctor::{
     Check, CheckOutcome, Commands, DoctorReport, Plan, alarm_topic, before_install, clusters, installed,
 };
 use mesh::cluster_selection::ClusterSelection;
-use observe::{AccountReading, Deadline, Inspector, InstallationReader};
+use observe::{AccountReading, Deadline, Inspector, InstallationReader, PartsReading};
 
 use crate::{
     account::{AwsArguments, runtime},
@@ -97,7 +97,8 @@ async fn of_installed(reader: &InstallationReader<'_>, account: &AccountReading,
     let Ok(Some(stack)) = &account.stack else { return installed(account, None, commands) };
     let parts = reader.parts(&stack.name, names_consul()).await;
     let selection = clusters(stack, &account.cluster_arns).map_err(|invalid| invalid.to_string());
-    let surroundings = reader.surroundings(selection, alarm_topic(stack)).await;
+    let asks_consul = parts.as_ref().is_ok_and(PartsReading::has_consul_here);
+    let surroundings = reader.surroundings(selection, alarm_topic(stack), asks_consul).await;
     installed(account, Some((&parts, &surroundings)), commands)
 }
 
@@ -115,7 +116,7 @@ async fn before(
         return before_install(&plan, account, None, commands);
     };
     let consul = reader.consul(selected).await;
-    let surroundings = reader.surroundings(selection.clone(), None).await;
+    let surroundings = reader.surroundings(selection.clone(), None, false).await;
     before_install(&plan, account, Some((&consul, &surroundings)), commands)
 }
 

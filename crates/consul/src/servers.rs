@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use mesh::names::InvalidField;
+use mesh::{hcp, names::InvalidField};
 use reqwest::Url;
 
 /// The field's name in errors, before the variable's name replaces it.
@@ -212,14 +212,20 @@ async fn look_up(url: &Url) -> Result<Vec<IpAddr>, NoServers> {
     if let Ok(address) = host.parse() {
         return Ok(vec![address]);
     }
-    let nothing = |why: &str| {
-        NoServers::NotUp(format!(
-            "no address for the name {host:?} ({why}); correct its DNS record, or CONSUL_HTTP_ADDR"
-        ))
-    };
-    let found = tokio::net::lookup_host((host, 0)).await.map_err(|e| nothing(&e.to_string()))?;
+    let found = tokio::net::lookup_host((host, 0)).await.map_err(|e| no_address(host, &e.to_string()))?;
     let addresses: Vec<IpAddr> = found.map(|socket| socket.ip()).collect();
-    if addresses.is_empty() { Err(nothing("an empty answer")) } else { Ok(addresses) }
+    if addresses.is_empty() { Err(no_address(host, "an empty answer")) } else { Ok(addresses) }
+}
+
+/// That DNS has no address for a host.
+fn no_address(host: &str, why: &str) -> NoServers {
+    let remedy = if hcp::names_server(host) {
+        let (ended, migration) = (hcp::ENDED, hcp::MIGRATION);
+        format!("it is a name of {ended}. Run servers of your own, and set CONSUL_HTTP_ADDR: {migration}")
+    } else {
+        "correct its DNS record, or CONSUL_HTTP_ADDR".to_owned()
+    };
+    NoServers::NotUp(format!("no address for the name {host:?} ({why}); {remedy}"))
 }
 
 #[cfg(test)]

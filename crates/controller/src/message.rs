@@ -44,8 +44,8 @@ pub(crate) enum Message {
     IdleCheck(IdleCheck),
     /// A second look at tasks that ECS did not know.
     SecondLook(SecondLook),
-    /// The order of a sweep of a cluster whose node Consul had lost.
-    LostNode(ClusterArn),
+    /// The order of a sweep of clusters whose nodes Consul had lost.
+    LostNodes(BTreeSet<ClusterArn>),
     /// A call of the ECS API.
     ApiCall(ApiCall),
     /// An event of a cluster that is not configured. Nothing else of it is read.
@@ -107,10 +107,7 @@ impl Message {
             },
             (OWN_SOURCE, IdleCheckOrder::DETAIL_TYPE) => parse_idle_check(&detail).map(Self::IdleCheck),
             (OWN_SOURCE, SecondLookOrder::DETAIL_TYPE) => parse_second_look(&detail).map(Self::SecondLook),
-            (OWN_SOURCE, LostNodeOrder::DETAIL_TYPE) => match parse_lost_node(&detail)? {
-                cluster if clusters.contains(&cluster) => Ok(Self::LostNode(cluster)),
-                cluster => Ok(Self::Elsewhere(cluster)),
-            },
+            (OWN_SOURCE, LostNodeOrder::DETAIL_TYPE) => parse_lost_nodes(&detail, clusters).map(Self::LostNodes),
             _ => other(),
         }
     }
@@ -125,9 +122,10 @@ impl Message {
         json!(order.message()).to_string()
     }
 
-    /// The body of the message that orders a sweep of a cluster whose node Consul had lost.
-    pub(crate) fn lost_node(cluster: &ClusterArn) -> String {
-        json!(LostNodeOrder { cluster: cluster.to_string() }.message()).to_string()
+    /// The body of the message that orders a sweep of clusters whose nodes Consul had lost.
+    pub(crate) fn lost_nodes(clusters: &BTreeSet<ClusterArn>) -> String {
+        let clusters = clusters.iter().map(ToString::to_string).collect();
+        json!(LostNodeOrder { clusters }.message()).to_string()
     }
 
     /// The body of the message that requests an idle check of `holder`, after a chain of `hops` messages. `None` for
@@ -183,11 +181,15 @@ fn parse_second_look(detail: &Value) -> Result<SecondLook, InvalidField> {
     })
 }
 
-fn parse_lost_node(detail: &Value) -> Result<ClusterArn, InvalidField> {
+/// The configured ones among the clusters.
+fn parse_lost_nodes(detail: &Value, configured: &ClusterSelection) -> Result<BTreeSet<ClusterArn>, InvalidField> {
     let text = detail.to_string();
-    let LostNodeOrder { cluster } =
-        LostNodeOrder::deserialize(detail).map_err(|_| InvalidField::new("detail", &text, "a cluster"))?;
-    cluster.parse().map_err(|e: InvalidField| e.in_field("detail.cluster"))
+    let LostNodeOrder { clusters } =
+        LostNodeOrder::deserialize(detail).map_err(|_| InvalidField::new("detail", &text, "clusters"))?;
+    let cluster = |arn: &String| arn.parse().map_err(|e: InvalidField| e.in_field("detail.clusters"));
+    let mut clusters: BTreeSet<ClusterArn> = clusters.iter().map(cluster).collect::<Result<_, _>>()?;
+    clusters.retain(|cluster| configured.contains(cluster));
+    Ok(clusters)
 }
 
 /// A received message.
@@ -224,7 +226,7 @@ pub(super) struct Sorted {
     /// The second looks at tasks that ECS did not know, and the messages that request them.
     pub(super) second_looks: BTreeMap<SecondLook, Vec<usize>>,
     /// The clusters to sweep because Consul had lost their nodes, and the messages that order it.
-    pub(super) lost_nodes: BTreeMap<ClusterArn, Vec<usize>>,
+    pub(super) lost_nodes: (BTreeSet<ClusterArn>, Vec<usize>),
     /// The definitions to pre-provision tokens for, and the messages that request it.
     pub(super) registered: BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
     /// The kinds of the messages that are handled.
@@ -265,9 +267,10 @@ impl Sorted {
                     sorted.kinds.insert(index, EventKind::SecondLook);
                     sorted.second_looks.entry(look).or_default().push(index);
                 }
-                Ok(Message::LostNode(cluster)) => {
+                Ok(Message::LostNodes(clusters)) => {
                     sorted.kinds.insert(index, EventKind::LostNode);
-                    sorted.lost_nodes.entry(cluster).or_default().push(index);
+                    sorted.lost_nodes.0.extend(clusters);
+                    sorted.lost_nodes.1.push(index);
                 }
                 Ok(Message::ApiCall(ApiCall::DefinitionInUse { definition, cluster })) => {
                     sorted.kinds.insert(index, EventKind::TaskDefinition);
@@ -336,10 +339,10 @@ mod tests {
     }
 
     #[test]
-    fn order_of_a_lost_node_round_trips_for_the_clusters_of_the_deployment() {
-        let [prod, other] = [PROD, "arn:aws:ecs:us-east-1:123456789012:cluster/other"].map(|it| it.parse().unwrap());
-        assert_eq!(parse(&Message::lost_node(&prod)), Ok(Message::LostNode(prod)));
-        assert_eq!(parse(&Message::lost_node(&other)), Ok(Message::Elsewhere(other)));
+    fn order_of_lost_nodes_round_trips_for_the_clusters_of_the_deployment() {
+        let all = [PROD, "arn:aws:ecs:us-east-1:123456789012:cluster/other"].map(|it| it.parse().unwrap());
+        let order = Message::lost_nodes(&BTreeSet::from(all));
+        assert_eq!(parse(&order), Ok(Message::LostNodes(BTreeSet::from([PROD.parse().unwrap()]))));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A value and its place in the file.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, str::FromStr};
 
 use serde_json::Value as Json;
 
@@ -155,8 +155,8 @@ impl Node {
         matches!(self.value, Value::Unknown)
     }
 
-    /// A whole number.
-    pub fn number(&self) -> Option<i64> {
+    /// A number, if it is one of this type.
+    pub fn number<N: FromStr>(&self) -> Option<N> {
         match &self.value {
             Value::Number(number) => number.parse().ok(),
             _ => None,

@@ -39,6 +39,11 @@ const OVERHEAD: usize = 128;
 /// The most bytes of a reference to a secret, whose name has up to 512 characters.
 const SECRET: usize = 1024;
 
+/// How long ECS keeps a task that does not start, if no `startTimeout` ends it. It is not documented; users and AWS's support
+/// name three hours: <https://github.com/aws/containers-roadmap/issues/2379>,
+/// <https://github.com/aws/containers-roadmap/issues/1532>
+pub const LONGEST_START: Duration = Duration::from_hours(3);
+
 /// A container of a task definition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContainerDefinition {

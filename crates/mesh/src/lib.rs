@@ -13,6 +13,7 @@
 //! - `consul_ecs`: what HashiCorp's consul-ecs is: its releases, containers, configuration and registrations.
 //! - `arn`, `cluster_selection`, `identity`, `names`, `release`, `secret_name`, `secret_reference`, `tags`, `tenancy`: parsed once
 //!   and then trusted.
+//! - `hcp`: HashiCorp's own servers, which are gone.
 //! - `host`: whether the host of a task is gone.
 //! - `holder`: whose a token is. `mark`: which cluster and service, or which task, a token belongs to, by its description.
 //! - `spelling`: which spellings of a service's secret get a token.
@@ -33,6 +34,7 @@ pub mod definition;
 mod examples;
 pub mod existence;
 pub mod guard;
+pub mod hcp;
 pub mod health;
 pub mod holder;
 pub mod host;

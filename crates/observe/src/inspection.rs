@@ -83,6 +83,19 @@ impl Inspector<'_> {
         Box::pin(self.inspect_in(clusters, None, progress)).await
     }
 
+    /// Adds what Consul has of clusters that were inspected without it: one request for the permissions, one for the partitions
+    /// (Enterprise), and two for each cluster and partition.
+    ///
+    /// # Errors
+    /// Consul, or a part of it, could not be read. The clusters after it have no catalog.
+    pub async fn add_catalogs(&self, clusters: &mut [InspectedCluster]) -> Result<(), InspectionError> {
+        let tenancies = self.tenancies().await?;
+        for cluster in clusters {
+            cluster.catalog = Some(self.catalog(&cluster.arn, &tenancies).await?);
+        }
+        Ok(())
+    }
+
     /// What ECS runs in clusters, and what Consul has of it in these tenancies.
     async fn inspect_in(
         &self,

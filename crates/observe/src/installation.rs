@@ -14,7 +14,10 @@ use mesh::{
 use report::ReconcileOrder;
 use serde_json::json;
 
-use crate::inspection::{Inspection, Inspector};
+use crate::{
+    inspected::InspectionError,
+    inspection::{Inspection, Inspector},
+};
 
 /// What was read, or why it could not be, in words.
 pub type Read<T> = Result<T, String>;
@@ -50,6 +53,13 @@ pub struct PartsReading {
     pub undelivered: Read<Letters>,
 }
 
+impl PartsReading {
+    /// Whether Consul answers here, if perhaps not to this token.
+    pub fn has_consul_here(&self) -> bool {
+        matches!(self.consul, Some(Ok(_) | Err(ConsulError::PermissionDenied { .. })))
+    }
+}
+
 /// The queue, and what takes its messages.
 #[derive(Debug, Clone)]
 pub struct QueueReading {
@@ -79,6 +89,8 @@ pub struct SurroundingsReading {
     pub clusters: Read<Vec<ClusterArn>>,
     /// What the selected ones run.
     pub inspection: Read<Inspection>,
+    /// Whether the inspection has what Consul knows of them too; `None` if Consul was not asked.
+    pub catalogs: Option<Result<(), InspectionError>>,
 }
 
 /// What an installation needs of Consul, as it answers here.
@@ -137,8 +149,14 @@ impl InstallationReader<'_> {
         })
     }
 
-    /// What an installation with these clusters and this topic of alarms depends on.
-    pub async fn surroundings(&self, selection: Read<ClusterSelection>, topic: Option<&str>) -> SurroundingsReading {
+    /// What an installation with these clusters and this topic of alarms depends on. With `asks_consul`, that is also what Consul
+    /// has of the clusters.
+    pub async fn surroundings(
+        &self,
+        selection: Read<ClusterSelection>,
+        topic: Option<&str>,
+        asks_consul: bool,
+    ) -> SurroundingsReading {
         (self.progress)("reading what the installation depends on");
         let topic = match topic {
             Some(topic) => Some((topic.to_owned(), in_words(self.installation.topic(topic).await))),
@@ -146,7 +164,7 @@ impl InstallationReader<'_> {
         };
         let trails = in_words(self.installation.trails().await);
         let clusters = in_words(self.inspector.ecs.list_clusters().await);
-        let inspection = match (&clusters, selection) {
+        let mut inspection = match (&clusters, selection) {
             (Ok(clusters), Ok(selection)) => {
                 let is_selected = |cluster: &&ClusterArn| selection.contains(cluster);
                 let selected: Vec<ClusterArn> = clusters.iter().filter(is_selected).cloned().collect();
@@ -155,7 +173,13 @@ impl InstallationReader<'_> {
             (Err(why), _) => Err(why.clone()),
             (_, Err(why)) => Err(why),
         };
-        SurroundingsReading { topic, trails, clusters, inspection }
+        let catalogs = match &mut inspection {
+            Ok(inspection) if asks_consul => {
+                Some(Box::pin(self.inspector.add_catalogs(&mut inspection.clusters)).await)
+            }
+            _ => None,
+        };
+        SurroundingsReading { topic, trails, clusters, inspection, catalogs }
     }
 
     /// What an installation with these clusters needs of Consul.

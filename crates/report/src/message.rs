@@ -60,11 +60,11 @@ pub struct SecondLookOrder {
     pub force: bool,
 }
 
-/// A request to sweep a cluster whose node Consul had lost.
+/// A request to sweep clusters whose nodes Consul had lost.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LostNodeOrder {
-    /// The ARN of the cluster.
-    pub cluster: String,
+    /// The ARNs of the clusters.
+    pub clusters: Vec<String>,
 }
 
 impl LostNodeOrder {

@@ -128,7 +128,7 @@ impl World {
             1 => (cluster("elsewhere"), "task-definition"),
             _ => {
                 note!(self, "a forged order to sweep {}", own.name());
-                return Some(json!(LostNodeOrder { cluster: own.to_string() }.message()));
+                return Some(json!(LostNodeOrder { clusters: vec![own.to_string()] }.message()));
             }
         };
         note!(self, "an event of a neighbour in {}", of.name());

@@ -65,7 +65,7 @@ async fn the_event_of_a_started_task_has_all_tasks_registered_again() {
     assert_eq!(
         orders[0],
         json!({
-            "source": "ecs-mesh-controller", "detail-type": "Cluster Node Lost", "detail": { "cluster": cluster }
+            "source": "ecs-mesh-controller", "detail-type": "Cluster Node Lost", "detail": { "clusters": [cluster] }
         })
     );
     // Which registers every task, and orders no other
@@ -140,7 +140,7 @@ async fn an_order_that_nobody_sent_registers_no_impostor_and_sweeps_no_foreign_c
     let mesh = Mesh::running(2);
     let order = |cluster: &str| {
         json!({
-            "source": "ecs-mesh-controller", "detail-type": "Cluster Node Lost", "detail": { "cluster": cluster }
+            "source": "ecs-mesh-controller", "detail-type": "Cluster Node Lost", "detail": { "clusters": [cluster] }
         })
     };
     let own = mesh.0.with(|world| world.ecs.tasks[0].cluster.to_string());

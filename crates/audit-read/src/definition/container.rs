@@ -1,7 +1,7 @@
 //! A container of a task definition. Source:
 //! <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>
 
-use std::sync::OnceLock;
+use std::{ops::RangeInclusive, sync::OnceLock};
 
 use super::{
     dialect::Dialect,
@@ -184,13 +184,13 @@ impl Container {
 }
 
 impl PortMapping {
-    /// The first and the last port that it certainly maps.
-    pub fn ports(&self) -> Option<(u64, u64)> {
+    /// The ports that it certainly maps.
+    pub fn ports(&self) -> Option<RangeInclusive<u64>> {
         if let Some(port) = self.container_port.known() {
-            return Some((*port, *port));
+            return Some(*port..=*port);
         }
         let (first, last) = self.container_port_range.text()?.split_once('-')?;
-        Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
+        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?).filter(|ports| !ports.is_empty())
     }
 
     /// Whether its protocol is certainly UDP.
@@ -203,9 +203,9 @@ impl PortMapping {
         self.protocol.is_absent() || self.protocol.text() == Some("tcp")
     }
 
-    /// The port, if its protocol is certainly TCP.
-    pub fn tcp_port(&self) -> Option<u64> {
-        self.container_port.known().copied().filter(|_| self.is_tcp())
+    /// Its ports, if its protocol is certainly TCP.
+    pub fn tcp_ports(&self) -> Option<RangeInclusive<u64>> {
+        self.ports().filter(|_| self.is_tcp())
     }
 }
 

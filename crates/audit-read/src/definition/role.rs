@@ -67,13 +67,14 @@ pub struct Statement {
     pub actions: Vec<String>,
     /// With wildcards; `None` for one that is not known. Empty if they are written as exceptions.
     pub resources: Vec<Option<String>>,
-    /// The condition, if it has one: its text as JSON, as far as it is known.
+    /// The condition, if it has one: its keys and strings, as far as they are known.
     pub condition: Option<String>,
     /// The bytes of the resources.
     pub span: Span,
 }
 
 impl Statement {
+    /// Reads a statement. `None` if its effect or one of its actions is not known.
     fn read(document: &PolicyDocument, statement: &Node) -> Option<Self> {
         let child = |names: [&str; 2]| names.iter().find_map(|name| statement.get(name));
         let actions = listed(child(["Action", "actions"])?)?;
@@ -81,9 +82,15 @@ impl Statement {
         let condition =
             child(["Condition", "condition"]).filter(|node| !node.children().is_empty() || node.is_unknown());
         let place = resources.map_or(&statement.place, |node| &node.place);
+        // Terraform's data source allows without an effect.
+        let is_allowing = match child(["Effect", "effect"]).map(Node::text) {
+            None | Some(Some("Allow")) => true,
+            Some(Some("Deny")) => false,
+            Some(_) => return None,
+        };
         Some(Self {
             file: Arc::clone(&document.file),
-            is_allowing: child(["Effect", "effect"]).is_none_or(|effect| effect.text() != Some("Deny")),
+            is_allowing,
             actions: actions.iter().map(|action| action.text().map(str::to_owned)).collect::<Option<_>>()?,
             resources: match resources.map(|node| (listed(node), node)) {
                 Some((Some(items), _)) => items.iter().map(known).collect(),

@@ -247,7 +247,7 @@ fn defects(check: &Node) -> Vec<Defect> {
 /// The health check must use the port of the listener.
 fn other_port(listener: &Node, check: &Node) -> Option<Defect> {
     let node = check.get("port")?;
-    let (checked, port) = (node.number()?, listener.get("portMapping")?.get("port")?.number()?);
+    let (checked, port): (i64, i64) = (node.number()?, listener.get("portMapping")?.get("port")?.number()?);
     let wrong = format!("connects to port {checked}, but the listener is on {port}");
     (checked != port).then(|| (node.place.span, wrong, "give both the same port".to_owned()))
 }
@@ -261,7 +261,7 @@ fn out_of_range(check: &Node, key: &str, range: &RangeInclusive<i64>) -> Option<
 
 fn late(check: &Node) -> Option<Defect> {
     let node = check.get("timeoutMillis")?;
-    let (timeout, interval) = (node.number()?, check.get("intervalMillis")?.number()?);
+    let (timeout, interval): (i64, i64) = (node.number()?, check.get("intervalMillis")?.number()?);
     let wrong = format!("may take {timeout} ms, but runs every {interval} ms");
     (timeout >= interval).then(|| (node.place.span, wrong, "make the timeout shorter than the interval".to_owned()))
 }

@@ -1,10 +1,12 @@
 //! App Mesh: the proxy configuration, and the app whose traffic ECS redirects.
 
+use std::ops::RangeInclusive;
+
 use serde_json::json;
 
 use super::{
     prelude::*,
-    service::{has_known_ports, tcp_ports},
+    service::{has_known_ports, is_single, shown, tcp_ports},
 };
 use crate::subject::{AppMeshTask, is_observer, is_xray_daemon, workloads};
 use audit_read::{
@@ -412,24 +414,30 @@ fn check_app_port_mapping(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref()?;
     let Maybe::Known(property) = mesh.proxy?.property("AppPorts") else { return None };
     let listed: Vec<u64> = mesh.proxy?.ports("AppPorts")?.into_iter().map(u64::from).collect();
-    let mapped: Vec<u64> = workloads(&mesh.apps).into_iter().flat_map(tcp_ports).collect();
+    let mapped: Vec<RangeInclusive<u64>> = workloads(&mesh.apps).into_iter().flat_map(tcp_ports).collect();
     if listed.is_empty() || mapped.is_empty() {
         return None;
     }
-    let all_mapped: Vec<u64> = mesh.apps.iter().flat_map(|app| tcp_ports(app)).collect();
+    let is_listed = |ports: &RangeInclusive<u64>| listed.iter().any(|port| ports.contains(port));
+    let is_mapped = |port: &u64| mesh.apps.iter().flat_map(|app| tcp_ports(app)).any(|ports| ports.contains(port));
     // An app without port mappings may listen on any port.
     let is_known = |app: &&Container| has_known_ports(app) && !app.port_mappings.items.is_empty();
     let are_ports_known = subject.definition.containers.is_complete && mesh.apps.iter().all(is_known);
-    let join = |ports: Vec<&u64>| ports.into_iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-    let lacks = join(mapped.iter().filter(|port| !listed.contains(port)).collect());
-    let has = join(listed.iter().filter(|port| are_ports_known && !all_mapped.contains(port)).collect());
+    let lacks = mapped.iter().filter(|ports| !is_listed(ports)).map(shown).collect::<Vec<_>>().join(", ");
+    let has = listed.iter().filter(|port| are_ports_known && !is_mapped(port)).map(u64::to_string);
+    let has = has.collect::<Vec<_>>().join(", ");
     let message = match (lacks.is_empty(), has.is_empty()) {
         (true, true) => return None,
         (false, true) => format!("AppPorts lacks {lacks}, on which the app listens"),
         (true, false) => format!("AppPorts has {has}, which no container maps"),
         (false, false) => format!("AppPorts has {has} and lacks {lacks}, on which the app listens"),
     };
-    let ports: Vec<String> = mapped.iter().map(u64::to_string).collect();
-    let help = format!("set AppPorts to {}, or correct the portMappings", ports.join(","));
+    // AppPorts has no ranges.
+    let wanted = if mapped.iter().all(is_single) {
+        format!("set AppPorts to {}", mapped.iter().map(shown).collect::<Vec<_>>().join(","))
+    } else {
+        "list each port of the app in AppPorts".to_owned()
+    };
+    let help = format!("{wanted}, or correct the portMappings");
     Some(Draft::new(property.value.span(), message, help))
 }

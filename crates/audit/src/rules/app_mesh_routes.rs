@@ -48,7 +48,7 @@ Routes are tried in the order of their priority, from 0 to 1000. App Mesh refuse
 };
 
 fn check_route_priority(_: &Resources, route: &Resource) -> Option<Draft> {
-    let priority = route.spec("priority").and_then(Node::number).filter(|it| !(0..=1000).contains(it))?;
+    let priority = route.spec("priority").and_then(Node::number::<i64>).filter(|it| !(0..=1000).contains(it))?;
     let message = format!("{} has the priority {priority}", route.label());
     Some(Draft::new(route.span_of("priority"), message, "choose a priority from 0 (first) to 1000 (last)"))
 }
@@ -67,7 +67,7 @@ of routes with the same priority is undefined.",
 };
 
 fn check_route_priority_clash(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
-    let priority = |route: &Resource| route.spec("priority").and_then(Node::number);
+    let priority = |route: &Resource| route.spec("priority").and_then(Node::number::<i64>);
     let routes: Vec<&Resource> =
         resources.of(ResourceKind::Route).filter(|route| route.presence != Presence::Conditional).collect();
     for (index, route) in routes.iter().enumerate() {

@@ -199,8 +199,8 @@ fn collisions(app: &Container, findings: &mut Findings) {
 }
 
 fn agents_port(mapping: &PortMapping) -> Option<(u64, &'static str)> {
-    let (first, last) = mapping.ports()?;
-    PORTS.into_iter().find(|(known, _)| (first..=last).contains(known))
+    let ports = mapping.ports()?;
+    PORTS.into_iter().find(|(known, _)| ports.contains(known))
 }
 
 /// The client agent's container and its script.

@@ -72,31 +72,3 @@ fn lacks_the_program(subject: &Subject<'_>, script: &AgentScript<'_>) -> bool {
     let is_mounted = mesh_init.is_some_and(|init| matches!(init.mount_at(BINARY_DIRECTORY), Maybe::Known(_)));
     is_mounted && script.is_all() && !script.mentions(BINARY_DIRECTORY)
 }
-
-pub(super) static CONSUL_HTTP_ADDRESS: Rule = Rule {
-    id: "consul-http-address",
-    summary: "consulHTTPAddr of servers with TLS begins with https://",
-    severity: Severity::Warning,
-    effect: "consul-ecs sends HTTP to a port for HTTPS, the login fails, and the task never starts its app",
-    explanation: "\
-consul-ecs 0.5 and 0.6 log in at `consulHTTPAddr`. An address without a scheme means HTTP. Port 8501 is Consul's port for \
-HTTPS, and `consulCACertFile` is of use with TLS only.",
-    sources: &[pages::CONSUL_CONFIGURATION_REFERENCE, "https://developer.hashicorp.com/consul/docs/install/ports"],
-    example: Some(
-        Base::ClientGateway
-            .wrong("config.consulHTTPAddr", r#""consul.example.internal:8501""#)
-            .repaired_to(r#""https://consul.example.internal:8501""#),
-    ),
-    ..Rule::once_per_task(Applies::ConsulClient, check_http_address)
-};
-
-fn check_http_address(subject: &Subject<'_>) -> Option<Draft> {
-    let configuration = &subject.consul.as_ref()?.configuration;
-    let Maybe::Known(address) = configuration.name_at("consulHTTPAddr") else { return None };
-    let has_tls = address.ends_with(":8501") || matches!(configuration.name_at("consulCACertFile"), Maybe::Known(_));
-    (!address.contains("://") && has_tls).then(|| {
-        let message = "consulHTTPAddr has no scheme, which means HTTP, but the servers have TLS";
-        let place = configuration.place_of("consulHTTPAddr");
-        Draft::new(place.span, message, format!("write https://{address}"))
-    })
-}

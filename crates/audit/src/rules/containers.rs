@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::prelude::*;
-use crate::draft::NEEDS_SUBNETS;
+use crate::{draft::NEEDS_SUBNETS, subject::line_of_shell};
 use audit_read::definition::{ContainerHealthCheck, LoadBalancer, PortMapping, TaskDefinition};
 
 pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule = Rule {
@@ -261,14 +261,12 @@ fn check_shell_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
 /// Whether these words start a shell with a script of several commands that certainly keeps running. A script with
 /// `exec` or `trap` is not reported.
 fn keeps_the_signal(words: &[&str]) -> bool {
-    let [shell, flags, script, ..] = words else { return false };
-    let is_shell = matches!(shell.rsplit('/').next(), Some("sh" | "bash" | "ash" | "dash"));
-    let is_script = flags.starts_with('-') && !flags.starts_with("--") && flags.ends_with('c');
+    let Some((_, script)) = line_of_shell(words) else { return false };
     let takes_care =
         script.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| matches!(word, "exec" | "trap"));
     let plain = without_redirections(&without_quotes(script));
     let commands = plain.split(['\n', ';', '&']).filter(|command| !command.trim().is_empty()).count();
-    is_shell && is_script && !takes_care && commands > 1
+    !takes_care && commands > 1
 }
 
 /// A script without its quoted parts: characters in quotes do not separate commands.

@@ -125,7 +125,7 @@ family needs its own role, because the role determines the service.",
 fn check_task_role(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
     let role = &subject.definition.task_role;
-    (role.is_absent() && logs_in(consul)).then(|| {
+    (role.is_absent() && (consul.logs_in() == Some(true) || consul.agent_logs_in())).then(|| {
         let message = "the task logs in to Consul, but has no task role";
         let help = "set taskRoleArn to a role for this family only, with the path /consul-ecs/";
         Draft::new(role.span(), message, help)
@@ -166,12 +166,8 @@ fn check_task_role_tags(subject: &Subject<'_>, findings: &mut Findings) {
 
 /// The declared role with which a task logs in at the auth method of HashiCorp's controller.
 fn login_role<'s, 'd>(subject: &'s Subject<'d>) -> Option<(&'s ConsulTask<'d>, &'d IamRole)> {
-    let consul = subject.consul.as_ref().filter(|consul| logs_in(consul))?;
-    let is_its_method = match consul.configuration.name_at("consulLogin.method") {
-        Maybe::Known(method) => method == SERVICE_METHOD,
-        Maybe::Absent => true,
-        Maybe::Unknown => false,
-    };
+    let consul = subject.consul.as_ref().filter(|consul| consul.logs_in() == Some(true))?;
+    let is_its_method = consul.login_method() == Some(SERVICE_METHOD);
     Some(consul).filter(|_| is_its_method).zip(subject.definition.declared_role.as_ref())
 }
 
@@ -220,11 +216,6 @@ fn check_gateway_kind_tag(subject: &Subject<'_>) -> Option<Draft> {
     wrong_tag(role, GATEWAY_KIND_ENTITY_TAG, consul.gateway?.as_str())
 }
 
-fn logs_in(consul: &ConsulTask<'_>) -> bool {
-    consul.configuration.flag("consulLogin.enabled", false) == Some(true)
-        || consul.client.and_then(AgentScript::of).is_some_and(|script| script.mentions("consul login"))
-}
-
 const TOKEN: &str = "CONSUL_HTTP_TOKEN";
 
 pub(super) static CONSUL_LOGIN_OFF: Rule = Rule {
@@ -247,8 +238,7 @@ client reads the variable, but it does not reach the proxy. Switch the login on,
 fn check_login_off(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
     let container = consul.control_plane.or(consul.mesh_init)?;
-    let is_off = consul.configuration.flag("consulLogin.enabled", false) == Some(false);
-    let token = token(container).filter(|_| is_off)?;
+    let token = token(container).filter(|_| consul.logs_in() == Some(false))?;
     let place = consul.configuration.place_of("consulLogin.enabled");
     let message = format!("{} gets {TOKEN}, but consulLogin is off", container.label());
     let draft = Draft::new(place.span, message, "set consulLogin.enabled to true, and remove the token");

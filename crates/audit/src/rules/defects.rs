@@ -154,8 +154,7 @@ fn check_restart_policy(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.generation == Generation::Dataplane) else {
         return;
     };
-    let logs_in = consul.configuration.flag("consulLogin.enabled", false) == Some(true);
-    let proxy = consul.dataplane.filter(|_| logs_in);
+    let proxy = consul.dataplane.filter(|_| consul.logs_in() == Some(true));
     // Unknown with a moving tag or a mirror's own one. The defects of all releases of the generation count.
     let release = consul.release();
     for (container, id) in [(consul.mesh_init, "ecs-mesh-init-restart"), (proxy, "ecs-login-replay")] {

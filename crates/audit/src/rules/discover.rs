@@ -155,21 +155,20 @@ fn fault(settings: &Settings<'_>) -> Option<(String, String)> {
             (format!("names the provider {name}, which discover does not have"), format!("did you mean {help}?"))
         });
     };
-    let missing = missing(provider, settings);
+    let needed = missing(provider, settings);
     if let Some(key) = settings.0.iter().map(|(key, _)| *key).find(|key| !provider.settings.contains(key)) {
         let meant = nearest(key, provider.settings.iter().copied().filter(|known| settings.get(known).is_none()));
-        let meant = meant.or_else(|| missing.first().copied().filter(|_| missing.len() == 1));
+        let meant = meant.or_else(|| needed.first().copied().filter(|_| needed.len() == 1));
         let what = format!("has the setting {key}, which go-discover's provider {name} does not know");
-        let and = if missing.is_empty() { String::new() } else { format!("; {} is missing", missing.join(" and ")) };
+        let and = if needed.is_empty() { String::new() } else { format!("; {}", are_missing(&needed)) };
         let help = meant.map_or_else(|| "remove it".to_owned(), |meant| format!("did you mean {meant}?"));
         return Some((format!("{what}{and}"), help));
     }
-    if !missing.is_empty() {
-        let names = missing.join(" and ");
+    if !needed.is_empty() {
         let of = if settings.get("service") == Some("ecs") { "tasks with a tag" } else { "what has a tag" };
         return Some((
-            format!("asks for {of}, but {names} is missing"),
-            format!("add {names}, as the servers are tagged"),
+            format!("asks for {of}, but {}", are_missing(&needed)),
+            format!("add {}, as the servers are tagged", needed.join(" and ")),
         ));
     }
     if name != "aws" {
@@ -181,6 +180,11 @@ fn fault(settings: &Settings<'_>) -> Option<(String, String)> {
     }
     let region = settings.get("region").filter(|region| is_no_region(region))?;
     Some((format!("names the region {region}, which is no region of AWS"), "write it as in eu-west-1".to_owned()))
+}
+
+/// `tag_key is missing`, `tag_key and tag_value are missing`.
+fn are_missing(names: &[&str]) -> String {
+    format!("{} {} missing", names.join(" and "), if names.len() == 1 { "is" } else { "are" })
 }
 
 /// The settings that are missing of the group that comes nearest.
@@ -220,7 +224,12 @@ mod tests {
         for (wrong, part) in [
             ("exec=discover -q addrs provider=aws tag_name=role tag_value=server", "did you mean tag_key?"),
             ("exec=discover -q addrs provider=aws tag_key=r tag_value=s regoin=eu-west-1", "did you mean region?"),
-            ("exec=discover -q addrs provider=aws service=ecs ecs_family=f", "tag_key and tag_value is missing"),
+            ("exec=discover -q addrs provider=aws service=ecs ecs_family=f", "tag_key and tag_value are missing"),
+            (
+                "exec=discover -q addrs provider=aws cluster=c",
+                "cluster, which go-discover's provider aws does not know; tag_key and tag_value are missing",
+            ),
+            ("exec=discover -q addrs provider=aws tag_key=role", "but tag_value is missing"),
             ("exec=discover -q addrs provider=aws tag_key=r tag_value=s service=ecss", "replaces by ec2"),
             ("exec=discover -q addrs provider=aws tag_key=r tag_key=t tag_value=s", "twice"),
             ("exec=discover -q addrs provider=aws tag_key=r tag_value=s region=eu-west1", "no region"),

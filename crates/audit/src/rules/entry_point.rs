@@ -1,7 +1,8 @@
 //! The entry points of the containers that run consul-ecs.
 
 use super::prelude::*;
-use crate::subject::{ConsulEcs, is_consul_ecs};
+use crate::subject::{ConsulEcs, is_consul_ecs, line_of_shell};
+use mesh::consul_ecs::is_subcommand;
 
 pub(super) static CONSUL_ECS_ENTRY_POINT: Rule = Rule {
     id: "consul-ecs-entry-point",
@@ -71,19 +72,7 @@ pub(super) fn wrong_start(container: &Container, directory: Option<&str>) -> Opt
         return Some(format!("runs {word}"));
     }
     let all = container.command_line()?;
-    match all.as_slice() {
-        [shell, flags, line, ..] if is_shell(shell) && flags.starts_with('-') && flags.ends_with('c') => {
-            let first = line.split_whitespace().next().unwrap_or_default();
-            SUBCOMMANDS
-                .contains(&first)
-                .then(|| format!("is {shell}, which runs a program called {first}: there is none"))
-        }
-        _ => None,
-    }
-}
-
-const SUBCOMMANDS: [&str; 5] = ["mesh-init", "health-sync", "control-plane", "controller", "acl-controller"];
-
-fn is_shell(word: &str) -> bool {
-    matches!(word.rsplit('/').next(), Some("sh" | "ash" | "bash" | "dash"))
+    let (shell, line) = line_of_shell(&all)?;
+    let first = line.split_whitespace().next().filter(|first| is_subcommand(first))?;
+    Some(format!("is {shell}, which runs a program called {first}: there is none"))
 }

@@ -93,7 +93,7 @@ fn check_health_sync_needless(subject: &Subject<'_>) -> Option<Draft> {
     let could_sync = consul.apps.iter().any(|app| app.is_essential() != Some(false) && !app.health_check.is_absent());
     let has_native_checks = configuration.list("service.checks").is_some_and(|checks| !checks.is_empty());
     let has_nothing_to_do = has_nothing_to_sync && (has_native_checks || !could_sync);
-    (has_nothing_to_do && configuration.flag("consulLogin.enabled", false) == Some(false)).then(|| {
+    (has_nothing_to_do && consul.logs_in() == Some(false)).then(|| {
         Draft::new(
             health_sync.span(),
             format!("{} has no container to sync and no login to end", health_sync.label()),

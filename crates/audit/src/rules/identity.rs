@@ -220,7 +220,8 @@ rule compares only tasks that log in, and only definitions of one run.",
 
 fn check_task_role_shared(subjects: &[Subject<'_>], _: &Resources, findings: &mut TaskFindings<'_>) {
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
-    for subject in subjects.iter().filter(|subject| logs_in(subject)) {
+    let logs_in = |subject: &&Subject<'_>| subject.consul.as_ref().and_then(ConsulTask::logs_in) == Some(true);
+    for subject in subjects.iter().filter(logs_in) {
         let definition = subject.definition;
         let (Some(role), Some(family)) = (definition.task_role.text(), definition.family.text()) else { continue };
         if role.is_empty() {
@@ -266,11 +267,6 @@ fn check_family_twice(subjects: &[Subject<'_>], _: &Resources, findings: &mut Ta
             findings(subject, Draft::new(definition.span(), message, help));
         }
     }
-}
-
-fn logs_in(subject: &Subject<'_>) -> bool {
-    let consul = subject.consul.as_ref();
-    consul.is_some_and(|consul| consul.configuration.flag("consulLogin.enabled", false) == Some(true))
 }
 
 #[cfg(test)]

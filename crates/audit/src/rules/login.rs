@@ -27,13 +27,9 @@ register a service. A method of another name is your own, and is not judged.",
 };
 
 fn check_method(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = subject.consul.as_ref().filter(|consul| logs_in(consul)) else { return };
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.logs_in() == Some(true)) else { return };
     let configuration = &consul.configuration;
-    let method = match configuration.name_at("consulLogin.method") {
-        Maybe::Known(name) => name,
-        Maybe::Absent => SERVICE_METHOD,
-        Maybe::Unknown => return,
-    };
+    let Some(method) = consul.login_method() else { return };
     if method == CLIENT_METHOD {
         let place = configuration.place_of("consulLogin.method");
         let message = format!("consulLogin.method is {CLIENT_METHOD}, the method of client agents");
@@ -66,7 +62,7 @@ signature for another region than the endpoint's.",
 };
 
 fn check_endpoint(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = subject.consul.as_ref().filter(|consul| logs_in(consul)) else { return };
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.logs_in() == Some(true)) else { return };
     let known = |path: &str| match consul.configuration.name_at(path) {
         Maybe::Known(text) => Some((text.to_owned(), consul.configuration.place_of(path).span)),
         Maybe::Absent | Maybe::Unknown => None,
@@ -94,10 +90,6 @@ fn check_endpoint(subject: &Subject<'_>, findings: &mut Findings) {
         let message = format!("consulLogin.stsEndpoint is in {named}, but consulLogin.region is {region}");
         findings.add(Draft::new(span, message, "name the same region in both").note(at, "the region of the signature"));
     }
-}
-
-fn logs_in(consul: &ConsulTask<'_>) -> bool {
-    consul.configuration.flag("consulLogin.enabled", false) == Some(true)
 }
 
 /// Whether a text has the form of a region: `eu-west-1`, `us-gov-east-1`.

@@ -109,7 +109,7 @@ fn mappings<'s, 'd>(
 }
 
 fn covers(mapping: &PortMapping, port: u64) -> bool {
-    mapping.ports().is_some_and(|(first, last)| (first..=last).contains(&port))
+    mapping.ports().is_some_and(|ports| ports.contains(&port))
 }
 
 /// The bytes of a port, or of a range of ports.

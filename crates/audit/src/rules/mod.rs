@@ -89,7 +89,7 @@ static RULES: &[&Rule] = &[
     &client_agent::CONSUL_CLIENT_SHELL,
     &client_agent::CONSUL_CLIENT_EXEC,
     &client_script::CONSUL_CLIENT_SCRIPT,
-    &client_script::CONSUL_HTTP_ADDRESS,
+    &servers::CONSUL_HTTP_ADDRESS,
     &client_agent::CONSUL_CLIENT_LEAVE,
     &client_agent::CONSUL_CLIENT_RETRY_JOIN,
     &client_agent::CONSUL_CLIENT_ADVERTISE,

@@ -1,11 +1,15 @@
-//! How a task of the dataplane generation, or consul-ecs's controller, reaches Consul's servers.
+//! How the programs of consul-ecs reach Consul's servers.
 
 use std::net::IpAddr;
+
+use mesh::hcp;
 
 use super::{configuration::of_holder, prelude::*};
 use crate::subject::{ConsulEcs, PlacedConfiguration, Software, image_of};
 
 pub(super) const HOSTS: &str = "consulServers.hosts";
+/// The address of the servers before `consulServers`, in the client generation.
+const HTTP_ADDRESS: &str = "consulHTTPAddr";
 const PROGRAM: &str = "exec=";
 
 pub(super) static CONSUL_SERVER_HOSTS: Rule = Rule {
@@ -141,30 +145,21 @@ copies of them. Run servers of your own, restore a snapshot there, and write the
     ..Rule::once_per_task(Applies::ConsulAndController, check_hcp)
 };
 
-/// Names below this belonged to HCP.
-const HCP: &str = ".hashicorp.cloud";
-
 fn check_hcp(subject: &Subject<'_>) -> Option<Draft> {
-    let help = "run servers of your own, and write their address: developer.hashicorp.com/hcp/docs/consul/migrate";
-    let what = "names servers of HCP Consul Dedicated, which ended on 2025-11-12";
+    let help = format!("run servers of your own, and write their address: {}", hcp::MIGRATION);
+    let what = format!("names servers of {}", hcp::ENDED);
     let consul_ecs = subject.consul_ecs()?;
-    let settings = [HOSTS, "consulHTTPAddr"];
+    let settings = [HOSTS, HTTP_ADDRESS];
     let named = consul_ecs.configuration.and_then(|configuration| {
-        let is_hcp = |path: &&str| configuration.text(path).is_some_and(is_of_hcp);
+        let is_hcp = |path: &&str| configuration.text(path).is_some_and(hcp::names_server);
         settings.into_iter().find(is_hcp).map(|path| (path, configuration.place_of(path)))
     });
     if let Some((path, place)) = named {
         return Some(of_holder(&consul_ecs, Draft::new(place.span, format!("{path} {what}"), help)));
     }
-    let (client, script) = super::client_agent::agent(subject).filter(|(_, script)| script.mentions(HCP))?;
+    let (client, script) = super::client_agent::agent(subject).filter(|(_, script)| script.mentions(hcp::DOMAIN))?;
     let message = format!("the script of {} {what}", client.label());
     Some(Draft::new(script.script()?.span(), message, help).of(client))
-}
-
-fn is_of_hcp(hosts: &str) -> bool {
-    let rest = hosts.split_once("://").map_or(hosts, |(_, rest)| rest);
-    let name = rest.split([':', '/']).next().unwrap_or_default().trim_end_matches('.');
-    name.to_ascii_lowercase().ends_with(HCP)
 }
 
 pub(super) static CONSUL_SERVER_PORTS: Rule = Rule {
@@ -197,6 +192,34 @@ fn check_ports(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
+pub(super) static CONSUL_HTTP_ADDRESS: Rule = Rule {
+    id: "consul-http-address",
+    summary: "consulHTTPAddr of servers with TLS begins with https://",
+    severity: Severity::Warning,
+    effect: "consul-ecs sends HTTP to a port for HTTPS, the login fails, and the task never starts its app",
+    explanation: "\
+consul-ecs 0.5 and 0.6 log in at `consulHTTPAddr`. An address without a scheme means HTTP. Port 8501 is Consul's port for \
+HTTPS, and `consulCACertFile` is of use with TLS only.",
+    sources: &[pages::CONSUL_CONFIGURATION_REFERENCE, "https://developer.hashicorp.com/consul/docs/install/ports"],
+    example: Some(
+        Base::ClientGateway
+            .wrong("config.consulHTTPAddr", r#""consul.example.internal:8501""#)
+            .repaired_to(r#""https://consul.example.internal:8501""#),
+    ),
+    ..Rule::once_per_task(Applies::ConsulClient, check_http_address)
+};
+
+fn check_http_address(subject: &Subject<'_>) -> Option<Draft> {
+    let configuration = &subject.consul.as_ref()?.configuration;
+    let Maybe::Known(address) = configuration.name_at(HTTP_ADDRESS) else { return None };
+    let has_tls = address.ends_with(":8501") || matches!(configuration.name_at("consulCACertFile"), Maybe::Known(_));
+    (!address.contains("://") && has_tls).then(|| {
+        let message = "consulHTTPAddr has no scheme, which means HTTP, but the servers have TLS";
+        let place = configuration.place_of(HTTP_ADDRESS);
+        Draft::new(place.span, message, format!("write https://{address}"))
+    })
+}
+
 pub(super) static CONSUL_SERVER_PLAIN: Rule = Rule {
     id: "consul-server-plain",
     summary: "tokens reach Consul's servers encrypted",
@@ -219,7 +242,7 @@ const SWITCHES: [&str; 4] =
 fn check_plain(subject: &Subject<'_>) -> Option<Draft> {
     let consul_ecs = subject.consul_ecs()?;
     let configuration = consul_ecs.configuration?;
-    if subject.consul.is_some() && configuration.flag("consulLogin.enabled", false) != Some(true) {
+    if subject.consul.as_ref().is_some_and(|consul| consul.logs_in() != Some(true)) {
         return None;
     }
     let path = SWITCHES.into_iter().find(|path| is_off(configuration, path))?;

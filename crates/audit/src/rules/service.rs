@@ -1,5 +1,7 @@
 //! The service in the configuration: its name, tenancy and port.
 
+use std::ops::RangeInclusive;
+
 use super::prelude::*;
 use crate::subject::workloads;
 use audit_read::definition::PortMapping;
@@ -49,21 +51,28 @@ not support.",
 fn check_service_port(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
     let place = consul.configuration.place_of("service.port");
-    let mut listeners = workloads(&consul.apps).into_iter().flat_map(|app| tcp_ports(app).map(move |port| (app, port)));
-    let Some((app, port)) = listeners.next() else { return };
+    let mut listeners =
+        workloads(&consul.apps).into_iter().flat_map(|app| tcp_ports(app).map(move |ports| (app, ports)));
+    let Some((app, ports)) = listeners.next() else { return };
+    let port = *ports.start();
     match consul.configuration.number("service.port", port) {
         Some(0) => {
-            let message = format!("the service's port is 0, but {} listens on {port}", app.label());
-            let help = format!("set service.port to {port}, or remove the port mapping if the app only sends requests");
+            let message = format!("the service's port is 0, but {} listens on {}", app.label(), shown(&ports));
+            let one_of = if is_single(&ports) { "" } else { "one of " };
+            let help = format!(
+                "set service.port to {one_of}{}, or remove the port mapping if the app only sends requests",
+                shown(&ports)
+            );
             findings.add(Draft::new(place.span, message, help));
         }
         // Other rules report invalid ports and the ports of the mesh's containers.
         Some(wanted) if !may_be_apps(consul, wanted) || !may_be_apps(consul, port) => {}
         Some(wanted)
-            if are_ports_known(consul) && !consul.apps.iter().flat_map(|app| tcp_ports(app)).any(|it| it == wanted) =>
+            if are_ports_known(consul)
+                && !consul.apps.iter().flat_map(|app| tcp_ports(app)).any(|mapped| mapped.contains(&wanted)) =>
         {
             // With several mapped ports, none may be the service's: the app may serve the mesh at 127.0.0.1 only.
-            if listeners.all(|(_, other)| other == port) {
+            if is_single(&ports) && listeners.all(|(_, other)| other == ports) {
                 let message = format!("the service's port is {wanted}, but {} listens on {port}", app.label());
                 let help = format!("set service.port to {port}, or map {wanted} as well");
                 findings.add(Draft::new(place.span, message, help).of(app).note(app.span(), "listens there"));
@@ -73,15 +82,24 @@ fn check_service_port(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// The TCP ports that a container certainly maps.
-pub(super) fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
-    app.port_mappings.items.iter().filter_map(PortMapping::tcp_port)
+/// The TCP ports that a container certainly maps, by mapping.
+pub(super) fn tcp_ports(app: &Container) -> impl Iterator<Item = RangeInclusive<u64>> {
+    app.port_mappings.items.iter().filter_map(PortMapping::tcp_ports)
+}
+
+pub(super) fn is_single(ports: &RangeInclusive<u64>) -> bool {
+    ports.start() == ports.end()
+}
+
+/// `9090` or, for several ports, `8000-8010`.
+pub(super) fn shown(ports: &RangeInclusive<u64>) -> String {
+    if is_single(ports) { ports.start().to_string() } else { format!("{}-{}", ports.start(), ports.end()) }
 }
 
 /// Whether all port mappings of a container are known.
 pub(super) fn has_known_ports(app: &Container) -> bool {
     let mappings = &app.port_mappings;
-    let is_known = |mapping: &PortMapping| mapping.container_port.known().is_some() && !mapping.protocol.is_unknown();
+    let is_known = |mapping: &PortMapping| mapping.ports().is_some() && !mapping.protocol.is_unknown();
     mappings.is_complete && mappings.items.iter().all(is_known)
 }
 

@@ -3,10 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::prelude::*;
-use crate::{
-    Deployment,
-    subject::{AgentScript, PlacedConfiguration},
-};
+use crate::Deployment;
 use audit_read::definition::{Secret, TaskDefinition};
 use mesh::{
     consul_ecs::{NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG},
@@ -41,7 +38,7 @@ configuration, and writes the token for health-sync to the shared volume.",
 
 fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| agent_has_token(consul)) else { return };
-    if logs_in(&consul.configuration) != Some(false) {
+    if consul.logs_in() != Some(false) {
         return;
     }
     let mut report = |container: &Container, message: String| {
@@ -65,20 +62,8 @@ fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
 
 /// Whether the agent certainly has a token: from a variable, or from a login in its script.
 fn agent_has_token(consul: &ConsulTask<'_>) -> bool {
-    let Some(client) = consul.client else { return false };
-    let script = AgentScript::of(client);
-    matches!(client.environment_has(AGENT_TOKEN), Maybe::Known(()))
-        || script.is_some_and(|script| script.mentions("consul login"))
-}
-
-/// Whether mesh-init logs in, if its configuration says so.
-fn logs_in(configuration: &PlacedConfiguration<'_>) -> Option<bool> {
-    configuration.json()?;
-    match configuration.at("consulLogin") {
-        Maybe::Absent => Some(false),
-        Maybe::Known(_) => configuration.flag("consulLogin.enabled", false),
-        Maybe::Unknown => None,
-    }
+    let has_variable = |client: &Container| matches!(client.environment_has(AGENT_TOKEN), Maybe::Known(()));
+    consul.client.is_some_and(has_variable) || consul.agent_logs_in()
 }
 
 pub(super) static CONSUL_TOKEN_SECRET_MANAGED: Rule = Rule {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive};
 use super::{client_agent, prelude::*};
 use crate::rule::TaskFindings;
 use audit_read::{app_mesh::Resources, definition::PortMapping};
-use document::{Node, Value};
+use document::Node;
 
 /// The upstreams of a service.
 fn upstreams<'d>(consul: &ConsulTask<'d>) -> &'d [Node] {
@@ -158,10 +158,7 @@ fn check_upstream_port(subject: &Subject<'_>, findings: &mut Findings) {
 
 fn local_port(upstream: &Node) -> Option<(&Node, u64)> {
     let node = upstream.get("localBindPort")?;
-    match &node.value {
-        Value::Number(number) => Some((node, number.parse().ok()?)),
-        _ => None,
-    }
+    Some((node, node.number()?))
 }
 
 /// The ports on which something certainly listens, and their users.
@@ -169,7 +166,7 @@ fn taken(consul: &ConsulTask<'_>) -> Vec<(RangeInclusive<u64>, String)> {
     let mut taken = Vec::new();
     for app in &consul.apps {
         let ports = app.port_mappings.items.iter().filter(|mapping| !mapping.is_udp()).filter_map(PortMapping::ports);
-        taken.extend(ports.map(|(first, last)| (first..=last, app.label())));
+        taken.extend(ports.map(|ports| (ports, app.label())));
     }
     taken.extend(consul.own_ports().into_iter().map(|(port, user)| (port..=port, user.to_owned())));
     if consul.generation == Generation::Client {

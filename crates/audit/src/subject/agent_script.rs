@@ -175,8 +175,19 @@ fn setting_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     values.last()
 }
 
+/// The shell, and the line that it runs, if these words are `sh -c LINE`; busybox may be before the shell.
+pub fn line_of_shell<'w>(words: &[&'w str]) -> Option<(&'w str, &'w str)> {
+    let words = match words {
+        [first, rest @ ..] if first.rsplit('/').next() == Some("busybox") => rest,
+        words => words,
+    };
+    let [shell, flags, line, ..] = words else { return None };
+    let runs_a_line = flags.starts_with('-') && !flags.starts_with("--") && flags.ends_with('c');
+    (is_shell(shell) && runs_a_line).then_some((*shell, *line))
+}
+
 fn is_shell(word: &str) -> bool {
-    matches!(word.rsplit('/').next(), Some("sh" | "bash" | "ash" | "dash" | "busybox"))
+    matches!(word.rsplit('/').next(), Some("sh" | "bash" | "ash" | "dash"))
 }
 
 #[cfg(test)]
@@ -296,6 +307,8 @@ mod tests {
         assert!(has_shell(&["/bin/bash", "-e", "-c"], &["exec consul agent"]));
         assert!(has_shell(&["bash", "-o", "pipefail", "-ec"], &["exec consul agent"]));
         assert!(has_shell(&[], &["bash", "-c", "exec consul agent"]));
+        assert!(has_shell(&["/bin/busybox", "sh", "-ec"], &["exec consul agent"]));
+        assert!(!has_shell(&["/bin/busybox", "nohup", "-c"], &["exec consul agent"]));
         assert!(!has_shell(&[], &["exec consul agent"]));
         assert!(!has_shell(&["/bin/sh"], &["exec consul agent -c"]));
         assert!(!has_shell(&["consul"], &["agent"]));

@@ -1,5 +1,7 @@
 //! The containers of the app, and the entry point of consul-ecs that delays their TERM.
 
+use std::ops::RangeInclusive;
+
 use audit_read::definition::{Container, PortMapping};
 
 /// `consul-ecs app-entrypoint -shutdown-delay 10s` before the app's own command.
@@ -90,7 +92,8 @@ pub fn is_observer(container: &Container) -> bool {
     let by_name = || container.name.known().is_some_and(|name| OBSERVERS.iter().any(|word| name.mentions(word)));
     let mappings = &container.port_mappings;
     let is_agents = |mapping: &PortMapping| {
-        mapping.protocol.text() == Some("udp") || mapping.tcp_port().is_some_and(|port| OBSERVERS_PORTS.contains(&port))
+        let are_observers = |mut ports: RangeInclusive<u64>| ports.all(|port| OBSERVERS_PORTS.contains(&port));
+        mapping.is_udp() || mapping.tcp_ports().is_some_and(are_observers)
     };
     let by_ports = || mappings.is_complete && !mappings.items.is_empty() && mappings.items.iter().all(is_agents);
     by_image || (is_unknown && (by_name() || by_ports())) || !container.fire_lens.is_absent()

@@ -78,9 +78,9 @@ impl<'d> PlacedConfiguration<'d> {
     /// A number, or `default` if it is absent; `None` if it is unknown or not a whole number.
     pub fn number(&self, path: &str, default: u64) -> Option<u64> {
         match self.at(path) {
-            Maybe::Known(Node { value: Value::Number(number), .. }) => number.parse().ok(),
+            Maybe::Known(node) => node.number(),
             Maybe::Absent => Some(default),
-            Maybe::Known(_) | Maybe::Unknown => None,
+            Maybe::Unknown => None,
         }
     }
 

@@ -1,15 +1,15 @@
 //! A task of Consul's mesh: its containers by role, and what they and its configuration determine.
 
 use super::{
-    Feature, Generation, Release,
+    AgentScript, Feature, Generation, Release,
     configuration::PlacedConfiguration,
     container::{Part, consul_ecs_version, release_of},
     names, ports,
 };
 use crate::versions::Program;
 use audit_read::definition::{Container, Field, Maybe, TaskDefinition, Text};
-use document::{Span, Value};
-use mesh::consul_ecs::{GatewayKind, Role, SERVICE_NAME_TAG};
+use document::Span;
+use mesh::consul_ecs::{GatewayKind, Role, SERVICE_METHOD, SERVICE_NAME_TAG};
 
 /// The DNS server of Consul Dataplane, for TCP and UDP.
 const DNS: (u64, &str) = (ports::DNS as u64, "Consul DNS");
@@ -263,8 +263,7 @@ impl<'d> ConsulTask<'d> {
         let paths = proxy.get("expose").into_iter().flat_map(|expose| expose.items_of("paths"));
         let exposed = paths.filter_map(|path| {
             let node = path.get("listenerPort")?;
-            let Value::Number(port) = &node.value else { return None };
-            let port = port.parse().ok().filter(|port| *port != 0)?;
+            let port = node.number().filter(|port| *port != 0)?;
             Some((port, "an exposed path", node.place.span))
         });
         let metrics = ["envoy_prometheus_bind_addr", "envoy_stats_bind_addr"].into_iter().filter_map(|key| {
@@ -308,6 +307,25 @@ impl<'d> ConsulTask<'d> {
         }
         let port = self.configuration.number(path, default).filter(|port| u16::try_from(*port).is_ok())?;
         Some(if port == 0 { default } else { port })
+    }
+
+    /// Whether consul-ecs logs in for the task's token.
+    pub fn logs_in(&self) -> Option<bool> {
+        self.configuration.flag("consulLogin.enabled", false)
+    }
+
+    /// The auth method of the login.
+    pub fn login_method(&self) -> Option<&str> {
+        match self.configuration.name_at("consulLogin.method") {
+            Maybe::Known(method) => Some(method),
+            Maybe::Absent => Some(SERVICE_METHOD),
+            Maybe::Unknown => None,
+        }
+    }
+
+    /// Whether the script of the client agent certainly logs in, for the agent's token.
+    pub fn agent_logs_in(&self) -> bool {
+        self.client.and_then(AgentScript::of).is_some_and(|script| script.mentions("consul login"))
     }
 
     /// Whether rules of the kernel redirect the app's traffic to the proxy. Without the setting, it is on in the

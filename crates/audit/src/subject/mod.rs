@@ -12,7 +12,7 @@ mod go_flag;
 mod here_document;
 
 pub use self::{
-    agent_script::{AgentScript, BINARY_DIRECTORY},
+    agent_script::{AgentScript, BINARY_DIRECTORY, line_of_shell},
     app_mesh::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, is_xray_daemon},
     apps::{EntryPoint, is_observer, workloads},
     configuration::{ConfigValue, PlacedConfiguration},

@@ -6,12 +6,10 @@ mod svg;
 mod tests;
 mod text;
 
-use std::collections::BTreeMap;
-
 use self::order::{Starts, start_order, stop_order};
 pub use self::svg::STYLE;
 use crate::subject::Subject;
-use audit_read::definition::{Container, TaskDefinition, Text};
+use audit_read::definition::{Container, Dependency, TaskDefinition};
 
 /// The start and the stop of a task, in steps.
 #[derive(Debug, Clone)]
@@ -108,7 +106,7 @@ impl Timeline {
         let start = start_order(&lanes);
         let stop = stop_order(&mut lanes, &subject, &starts);
         let is_complete = definition.containers.is_complete;
-        Self { name: definition.label(), lanes, start, stop, unlimited: unlimited_waits(definition), is_complete }
+        Self { name: definition.label(), lanes, start, stop, unlimited: unlimited_waits(&subject), is_complete }
     }
 
     /// The containers that never start, and why.
@@ -139,23 +137,13 @@ impl Timeline {
     }
 }
 
-/// The waits for a container to be healthy that has no `startTimeout`: ECS keeps the task for about three hours
-/// (<https://github.com/aws/containers-roadmap/issues/2379>).
-fn unlimited_waits(definition: &TaskDefinition) -> Vec<String> {
-    let containers = &definition.containers.items;
-    let named = containers.iter().filter_map(|it| Some((it.name.known()?.whole()?, it)));
-    let named: BTreeMap<&str, &Container> = named.collect();
-    let mut waits = Vec::new();
-    for container in containers {
-        for dependency in &container.depends_on.items {
-            let is_healthy = dependency.condition.known().and_then(Text::whole) == Some("HEALTHY");
-            let awaited = dependency.container.known().and_then(Text::whole).filter(|_| is_healthy);
-            let awaited = awaited.and_then(|name| named.get(name)).filter(|it| it.start_timeout.is_absent());
-            let Some(awaited) = awaited else { continue };
-            waits.push(format!("{} waits for {}", container.label(), awaited.label()));
-        }
-    }
-    waits
+/// The waits for a container to be healthy that has no `startTimeout`.
+fn unlimited_waits(subject: &Subject<'_>) -> Vec<String> {
+    let is_unlimited = |dependency: &Dependency, awaited: &Container| {
+        dependency.condition.text() == Some("HEALTHY") && awaited.start_timeout.is_absent()
+    };
+    let waits = subject.order().pairs().filter(|(_, dependency, awaited)| is_unlimited(dependency, awaited));
+    waits.map(|(container, _, awaited)| format!("{} waits for {}", container.label(), awaited.label())).collect()
 }
 
 /// Adds an event of a lane to a step.

@@ -316,8 +316,7 @@ impl Stop {
             (Some(_), false) => "sets its checks critical, waits for the proxy",
             (Some(_), true) => "sets its checks critical, may set them passing again",
         };
-        let logs_in = consul.configuration.flag("consulLogin.enabled", false) == Some(true);
-        let leaving = if logs_in { "deregisters, logs out" } else { "deregisters" };
+        let leaving = if consul.logs_in() == Some(true) { "deregisters, logs out" } else { "deregisters" };
         Self { gone: waits.unwrap_or(term) + 1, stopping, leaving }
     }
 }

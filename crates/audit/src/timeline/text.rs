@@ -3,10 +3,13 @@
 use std::fmt::Write;
 
 use super::{Timeline, TimelineEvent};
+use mesh::definition::LONGEST_START;
 
 /// What an unlimited wait leads to.
-const UNLIMITED: &str =
-    "without startTimeout, a container that never gets HEALTHY keeps the task PENDING for about three hours";
+fn unlimited() -> String {
+    let hours = LONGEST_START.as_secs() / 3600;
+    format!("without startTimeout, a container that never gets HEALTHY keeps the task PENDING for about {hours} hours")
+}
 
 impl Timeline {
     /// The timeline as lines of text.
@@ -21,7 +24,7 @@ impl Timeline {
         }
         if !self.unlimited.is_empty() {
             let waits = self.unlimited.join(", ");
-            let _ = writeln!(out, "\n  without a limit\n       {waits}: {UNLIMITED}");
+            let _ = writeln!(out, "\n  without a limit\n       {waits}: {}", unlimited());
         }
         self.write_steps(&mut out, "stop", &self.stop);
         if !self.is_complete {
@@ -55,7 +58,7 @@ impl Timeline {
             let _ = writeln!(out, "  never[\"{}\"]", stuck.join("<br/>"));
         }
         if !self.unlimited.is_empty() {
-            let _ = writeln!(out, "  unlimited[\"{}: {}\"]", escape(&self.unlimited.join(", ")), escape(UNLIMITED));
+            let _ = writeln!(out, "  unlimited[\"{}: {}\"]", escape(&self.unlimited.join(", ")), escape(&unlimited()));
         }
         self.write_chart(&mut out, "stop", &self.stop);
         out

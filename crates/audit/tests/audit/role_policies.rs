@@ -114,6 +114,12 @@ fn a_role_whose_policies_are_not_all_known_is_not_judged() {
         (r#""ManagedPolicyArns":{"Ref":"Policies"}"#.to_owned(), "", &vec![]),
         (r#""Policies":[{"PolicyDocument":{"Statement":[{"NotAction":"s3:*"}]}}]"#.to_owned(), "", &vec![]),
         (
+            r#""Policies":[{"PolicyDocument":{"Statement":[{"Effect":{"Ref":"Effect"},"Action":"s3:*"}]}}]"#.to_owned(),
+            "",
+            &vec![],
+        ),
+        (r#""Policies":[{"PolicyDocument":{"Statement":[{"Effect":"Deny","Action":"s3:*"}]}}]"#.to_owned(), "", &none),
+        (
             String::new(),
             r#""P":{"Type":"AWS::IAM::Policy","Properties":{"PolicyDocument":{},"Roles":["web"]}},"#,
             &vec![],

@@ -93,3 +93,13 @@ fn malformed_ecs_addresses_are_rejected() {
     let too_long = format!("ecs://infra/{}:8500", "x".repeat(256));
     assert!(too_long.parse::<ConsulAddresses>().is_err());
 }
+
+#[test]
+fn name_without_an_address_is_told_from_servers_that_ended() {
+    let said = |host| no_address(host, "not known").to_string();
+    let ended = said("shop.private.consul.0f0f0f0f.aws.hashicorp.cloud");
+    assert!(ended.contains("it is a name of HCP Consul Dedicated, which ended on 2025-11-12. Run servers"), "{ended}");
+    assert!(!ended.contains("DNS record"), "{ended}");
+    let other = said("consul.example.com");
+    assert!(other.ends_with("; correct its DNS record, or CONSUL_HTTP_ADDR"), "{other}");
+}

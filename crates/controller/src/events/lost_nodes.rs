@@ -7,39 +7,50 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use mesh::{settings::RepairMode, time::elapsed};
+use mesh::{arn::ClusterArn, settings::RepairMode, time::elapsed};
 use observe::Deadline;
 use tracing::{info, warn};
 
 use super::TaskEvents;
-use crate::{bootstrap::ClusterPlace, message::Message};
+use crate::{
+    bootstrap::{ClusterPlace, NotCreated},
+    message::Message,
+};
 
 /// How long after an order an execution environment orders no other sweep of the same cluster, also if another tool keeps removing
 /// the node.
 const BETWEEN_ORDERS: Duration = Duration::from_mins(1);
 
 impl TaskEvents {
-    /// Orders a sweep of each cluster whose node Consul did not have: those that are still `lost`, and those `created` again.
-    pub(super) async fn order_sweeps(
-        &self,
-        lost: BTreeSet<ClusterPlace>,
-        created: Vec<ClusterPlace>,
-        deadline: Deadline,
-    ) {
-        for node in &lost {
+    /// Creates the missing nodes of clusters, and has these clusters swept. Returns those that could not be created.
+    pub(super) async fn create_nodes(&self, nodes: &BTreeSet<ClusterPlace>, deadline: Deadline) -> NotCreated {
+        let (created, not_created) = self.bootstrap.create_nodes(nodes, deadline.half_way()).await;
+        // At once: no later event would find these nodes missing.
+        self.order_sweep(&created, deadline).await;
+        not_created
+    }
+
+    /// Has clusters swept whose nodes Consul does not have, and forgets when they were last seen.
+    pub(super) async fn sweep_for_lost(&self, nodes: &BTreeSet<ClusterPlace>, deadline: Deadline) {
+        for node in nodes {
             self.bootstrap.forget_node(node);
         }
+        self.order_sweep(nodes, deadline).await;
+    }
+
+    /// Orders one sweep of the clusters of these nodes.
+    async fn order_sweep(&self, nodes: impl IntoIterator<Item = &ClusterPlace>, deadline: Deadline) {
         let (scope, now) = (&self.context.scope, self.context.now());
         if !self.bootstrap.creates_nodes() || scope.repair != RepairMode::On || !scope.mode.acts() {
             return;
         }
-        let mut clusters: BTreeSet<_> = lost.into_iter().chain(created).map(|(cluster, _)| cluster).collect();
+        let mut clusters: BTreeSet<ClusterArn> = nodes.into_iter().map(|(cluster, _)| cluster.clone()).collect();
         clusters.retain(|cluster| self.ordered.get(cluster).is_none_or(|at| elapsed(at, now) >= BETWEEN_ORDERS));
         if clusters.is_empty() {
             return;
         }
-        let orders: Vec<String> = clusters.iter().map(Message::lost_node).collect();
-        let sent = deadline.run(self.context.queue.send_later(&orders, Duration::ZERO)).await;
+        let order = Message::lost_nodes(&clusters);
+        let sent = deadline.run(self.context.queue.send_later(&[order], Duration::ZERO)).await;
         for cluster in clusters {
             match &sent {
                 Ok(()) => {

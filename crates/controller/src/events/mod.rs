@@ -192,11 +192,12 @@ impl TaskEvents {
     /// Sweeps that the controller ordered itself: one after the other, because each surveys clusters.
     async fn ordered_sweeps(&self, sorted: &Sorted, deadline: Deadline) -> Failures<usize> {
         let mut failures = Failures::new();
+        let (clusters, messages) = &sorted.lost_nodes;
         // On the heap: every batch would carry the space of a sweep.
-        for (cluster, messages) in &sorted.lost_nodes {
-            if let Err(error) = Box::pin(self.sweep.after_lost_node(cluster, deadline)).await {
-                failures.extend(for_each(messages, &error));
-            }
+        if !clusters.is_empty()
+            && let Err(error) = Box::pin(self.sweep.after_lost_nodes(clusters, deadline)).await
+        {
+            failures.extend(for_each(messages, &error));
         }
         for (request, messages) in &sorted.second_looks {
             if let Err(error) = Box::pin(self.sweep.second_look(request, deadline)).await {
@@ -225,11 +226,9 @@ impl TaskEvents {
             changes.get(&task.arn).is_some_and(|change| self.context.scope.bounds.may_lag(change.time, now))
         };
         let nodes = nodes_of_active(tasks.iter().filter(is_new));
-        let ((failed, lost_nodes), (created, not_created)) = futures::join!(
-            self.plan_and_apply(tasks, changes, deadline),
-            self.bootstrap.create_nodes(&nodes, deadline.half_way()),
-        );
-        self.order_sweeps(lost_nodes, created, deadline).await;
+        let ((failed, lost_nodes), not_created) =
+            futures::join!(self.plan_and_apply(tasks, changes, deadline), self.create_nodes(&nodes, deadline));
+        self.sweep_for_lost(&lost_nodes, deadline).await;
         missing.extend(not_created);
         failures.extend(failed);
         for (task, needed) in needed {

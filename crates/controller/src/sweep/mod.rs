@@ -220,12 +220,13 @@ impl Sweep {
             report.clusters.iter().filter_map(|cluster| Some((&cluster.cluster_arn, cluster.guard.as_ref()?)));
         for (cluster, reason) in stopped {
             Counted::GuardTripped.add(1);
-            let what_to_do =
-                r#"nothing of this was done. Check the summary; if it is correct, invoke with {"force": true}"#;
+            let what_to_do = format!(
+                r#"nothing of this was done. Check the summary against ECS; if it is correct, invoke with {{"clusters": ["{cluster}"], "force": true}}"#
+            );
             LogLine {
                 cluster_arn: Some(cluster.clone()),
                 reason: Some(reason.clone()),
-                message: Some(what_to_do.to_owned()),
+                message: Some(what_to_do),
                 ..LogLine::of(LogAction::Sweep, LogOutcome::GuardTripped)
             }
             .error();
@@ -288,15 +289,19 @@ impl Sweep {
         done("a second look at unknown tasks", report.problems.into_iter().chain(open))
     }
 
-    /// Registers again what the tasks of a cluster have lost with its node.
-    pub(crate) async fn after_lost_node(
+    /// Registers again what the tasks of clusters have lost with their nodes.
+    pub(crate) async fn after_lost_nodes(
         &self,
-        cluster: &ClusterArn,
+        clusters: &BTreeSet<ClusterArn>,
         deadline: Deadline,
     ) -> Result<(), Arc<ControllerError>> {
-        let (clusters, cause) = (vec![cluster.clone()], SweepCause::NodeLost);
-        let report = self.run(&SweepOrder { clusters, cause, ..SweepOrder::default() }, deadline).await;
-        done("the sweep of a cluster whose node was lost", report.problems)
+        let (listed, cause) = (Vec::from_iter(clusters.clone()), SweepCause::NodeLost);
+        let report = self.run(&SweepOrder { clusters: listed, cause, ..SweepOrder::default() }, deadline).await;
+        // It reads all clusters, as any sweep. What is wrong with others is for the scheduled one.
+        let concerns = |problem: &report::Problem| {
+            problem.cluster_arn.as_ref().is_none_or(|arn| clusters.iter().any(|cluster| cluster.as_str() == arn))
+        };
+        done("the sweep of clusters whose nodes were lost", report.problems.into_iter().filter(concerns))
     }
 }
 

@@ -7,6 +7,7 @@
 mod commands;
 mod delivery;
 mod functions;
+mod sidecars;
 mod stacks;
 mod surroundings;
 
@@ -127,6 +128,8 @@ pub fn installed(
     checks.push(surroundings::check_alarm_topic(around.topic.as_ref(), &account.caller, commands));
     checks.push(surroundings::check_trail(&around.trails, commands));
     checks.push(stacks::check_controllers(&around.inspection, Some(stacks::mode(own)), commands));
+    let sidecars = around.inspection.as_ref().ok().zip(around.catalogs.as_ref());
+    checks.extend(sidecars.map(|(inspection, read)| sidecars::check_sidecars(&inspection.clusters, read)));
     checks.push(stacks::check_other_stacks(own, &account.others, &around.clusters, &account.cluster_arns, commands));
     report(checks)
 }

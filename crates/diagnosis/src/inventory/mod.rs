@@ -8,13 +8,18 @@ use std::{
     sync::Arc,
 };
 
-use audit::subject::{self, Image, Software, Subject};
+use audit::subject::{self, ConsulTask, Image, Software, Subject};
 use audit_read::{
     Material,
     definition::{Container, Field, Maybe, ServiceUse, TaskDefinition, Text},
 };
 use jiff::Timestamp;
-use mesh::{arn::TaskDefinitionArn, consul_ecs::names::DATAPLANE, identity::MeshService, task::DescribedTask};
+use mesh::{
+    arn::TaskDefinitionArn,
+    consul_ecs::{DATAPLANE_VERSION_META, ECS_VERSION_META, names::DATAPLANE},
+    identity::MeshService,
+    task::DescribedTask,
+};
 use observe::{InspectedCluster, Inspection, ServiceState};
 use serde::Serialize;
 
@@ -287,8 +292,12 @@ fn images(definition: &TaskDefinition, subject: &Subject<'_>) -> ImageTags {
     let consul_ecs = consul.and_then(|task| task.consul_ecs_containers().next());
     ImageTags {
         // Controllers are not in the mesh.
-        consul_ecs: consul_ecs.or_else(|| with(Software::ConsulEcs)).map(tag_of),
-        consul_dataplane: consul.and_then(|task| task.dataplane).map(tag_of),
+        consul_ecs: consul_ecs
+            .or_else(|| with(Software::ConsulEcs))
+            .map(|it| tag_or_meta(it, consul, ECS_VERSION_META)),
+        consul_dataplane: consul
+            .and_then(|task| task.dataplane)
+            .map(|it| tag_or_meta(it, consul, DATAPLANE_VERSION_META)),
         consul: consul.and_then(|task| task.client).map(tag_of),
         envoy: with(Software::Envoy).map(tag_of),
     }
@@ -296,8 +305,25 @@ fn images(definition: &TaskDefinition, subject: &Subject<'_>) -> ImageTags {
 
 /// The tag of a container's image, if enough of the reference is known for it.
 fn tag_of(container: &Container) -> String {
-    let without = if container.image.text().is_some() { UNTAGGED } else { UNKNOWN };
-    subject::image_of(container).and_then(|image| image.tag).unwrap_or_else(|| without.to_owned())
+    known_tag(container).unwrap_or_else(|| without_tag(container))
+}
+
+fn known_tag(container: &Container) -> Option<String> {
+    subject::image_of(container).and_then(|image| image.tag)
+}
+
+fn without_tag(container: &Container) -> String {
+    if container.image.text().is_some() { UNTAGGED } else { UNKNOWN }.to_owned()
+}
+
+/// The same; where the image has no tag, what the metadata of the service or gateway says.
+fn tag_or_meta(container: &Container, consul: Option<&ConsulTask<'_>>, key: &str) -> String {
+    let of_meta = || {
+        let configuration = &consul?.configuration;
+        let value = |object| configuration.text(&format!("{object}.meta.{key}")).filter(|value| !value.is_empty());
+        value("service").or_else(|| value("gateway")).map(str::to_owned)
+    };
+    known_tag(container).or_else(of_meta).unwrap_or_else(|| without_tag(container))
 }
 
 /// What stands for the tag of an image without one.
@@ -318,14 +344,20 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Adds the tags of a definition. An image without a tag counts as [`UNTAGGED`].
+    /// Adds the tags of a definition. An image without a tag counts as what the metadata of the service says, or as [`UNTAGGED`].
     pub(crate) fn add(&mut self, definition: &mesh::definition::TaskDefinition) {
         let registrar = definition.programs.registrar.as_ref();
         let is_it = |image: &&str| Image::parse(image).software() == Some(Software::ConsulEcs);
         let by_name = || definition.images().find(is_it);
         let consul_ecs = registrar.and_then(|it| definition.image_of(&it.name)).or_else(by_name);
-        self.consul_ecs.extend(consul_ecs.map(tag));
-        self.consul_dataplane.extend(definition.image_of(DATAPLANE).map(tag));
+        let config = registrar.and_then(|it| it.config()?.as_ref().ok());
+        let release = |image, key| {
+            let of_meta = || config.and_then(|config| config.meta(key)).map(str::to_owned);
+            Image::parse(image).tag.or_else(of_meta).unwrap_or_else(|| UNTAGGED.to_owned())
+        };
+        self.consul_ecs.extend(consul_ecs.map(|image| release(image, ECS_VERSION_META)));
+        self.consul_dataplane
+            .extend(definition.image_of(DATAPLANE).map(|image| release(image, DATAPLANE_VERSION_META)));
     }
 }
 
@@ -382,6 +414,25 @@ mod files_tests {
         };
         assert_eq!(dataplane("0.7.0").as_deref(), Some("1.3.0"));
         assert_eq!(dataplane("~> 0.7.0").as_deref(), Some(UNKNOWN), "it depends on the patch");
+    }
+
+    #[test]
+    fn image_without_a_tag_has_the_release_in_the_metadata_of_its_service() {
+        let dataplane = |image: &str, object: &str| {
+            let config = format!(r#"{{"{object}": {{"meta": {{"dataplane-version": "1.9.5"}}}}}}"#);
+            let text = serde_json::json!({ "family": "web", "containerDefinitions": [
+                { "name": "consul-ecs-mesh-init", "image": "hashicorp/consul-ecs:0.10.1", "command": ["mesh-init"],
+                  "environment": [{ "name": "CONSUL_ECS_CONFIG_JSON", "value": config }] },
+                { "name": "consul-dataplane", "image": image },
+            ] });
+            rows("web.json", &text.to_string()).remove(0).images.consul_dataplane
+        };
+        let digest = format!("hashicorp/consul-dataplane@sha256:{}", "0".repeat(64));
+        assert_eq!(dataplane(&digest, "service").as_deref(), Some("1.9.5"));
+        assert_eq!(dataplane(&digest, "gateway").as_deref(), Some("1.9.5"));
+        assert_eq!(dataplane(&digest, "proxy").as_deref(), Some(UNTAGGED));
+        // ECS runs what the tag says
+        assert_eq!(dataplane("hashicorp/consul-dataplane:1.8.10", "service").as_deref(), Some("1.8.10"));
     }
 
     #[test]

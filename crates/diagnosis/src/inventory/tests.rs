@@ -11,7 +11,7 @@ use mesh_examples::definition_arn;
 use observe::{MemberService, Outside, ServiceState};
 
 use super::*;
-use crate::examples::{self, INIT, described, empty_cluster, healthy, now};
+use crate::examples::{self, INIT, configure, described, empty_cluster, healthy, now, revision};
 
 fn definition(revision: &str, images: &[(&str, &str)], is_in_app_mesh: bool) -> Arc<TaskDefinition> {
     let mut definition = examples::definition();
@@ -111,4 +111,23 @@ fn client_agent_and_a_definition_that_could_not_be_read_are_told_apart() {
     assert_eq!([rows[0].generation, rows[1].generation], [MeshGeneration::Unknown, MeshGeneration::ClientAgent]);
     let expected = (Some("1.12.2"), Some("v1.22.1"));
     assert_eq!((rows[1].images.consul.as_deref(), rows[1].images.envoy.as_deref()), expected);
+}
+
+#[test]
+fn running_image_without_a_tag_has_the_release_in_the_metadata_of_its_service() {
+    let dataplane = |image: &str, meta: &str| {
+        let mut member = examples::task(1);
+        let config = format!(r#"{{"service":{{"name":"web","port":80,"meta":{meta}}},"proxy":{{}}}}"#);
+        configure(&mut member, &config);
+        let definition = revision(&mut member);
+        let container = definition.containers.iter_mut().find(|it| it.name == "consul-dataplane").unwrap();
+        container.image = Some(image.to_owned());
+        let definitions = [Arc::clone(&member.definition)];
+        let rows = rows(InspectedCluster { tasks: vec![member], ..empty_cluster(definitions) });
+        rows[0].images.consul_dataplane.clone().unwrap()
+    };
+    let digest = format!("hashicorp/consul-dataplane@sha256:{}", "0".repeat(64));
+    assert_eq!(dataplane(&digest, r#"{"dataplane-version":"1.9.5"}"#), "1.9.5");
+    assert_eq!(dataplane(&digest, r#"{"dataplane-version":""}"#), UNTAGGED);
+    assert_eq!(dataplane("hashicorp/consul-dataplane:1.8.10", r#"{"dataplane-version":"1.9.5"}"#), "1.8.10");
 }

@@ -4,13 +4,10 @@ use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
 use mesh::{
+    definition::LONGEST_START,
     member::MemberTask,
     task::{ContainerHealth, TaskContainer},
 };
-
-/// How long ECS keeps a task that does not start. It is not documented; users and AWS's support name three hours:
-/// <https://github.com/aws/containers-roadmap/issues/2379>, <https://github.com/aws/containers-roadmap/issues/1532>
-const LONGEST_START: Duration = Duration::from_hours(3);
 
 /// A task that has not started, with a container that ECS calls `UNHEALTHY`. That is no start: ECS says so after all retries of the
 /// health check. It neither replaces such a task nor sends an event.

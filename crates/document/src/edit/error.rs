@@ -24,6 +24,10 @@ impl EditError {
         Self::NoSuchPlace(shown(steps))
     }
 
+    pub(super) fn form_changed(steps: &[PathStep]) -> Self {
+        Self::Notation(format!("{} cannot be edited without changing the form of this part of the YAML", shown(steps)))
+    }
+
     pub(super) fn comments_lost(steps: &[PathStep]) -> Self {
         Self::Notation(format!("the comments in {} would be lost", shown(steps)))
     }

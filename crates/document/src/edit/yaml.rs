@@ -78,15 +78,15 @@ fn edit_one(text: &str, steps: &[PathStep], change: &Change) -> Result<String, E
 fn edit_in_yaml(text: &str, tree: &Node, steps: &[PathStep], change: &Change) -> Result<String, EditError> {
     match (change, tree.at(steps), steps.split_last()) {
         (Change::Append(value), Some(list), _) if begins_with(text, list, '[') => append_in_brackets(text, list, value),
-        (Change::Append(value), Some(_), _) => patch(text, steps, Op::Append { value: yaml(value)? }),
+        (Change::Append(value), Some(_), _) => patch(text, steps, Op::Append { value: yaml(value, steps)? }),
         (Change::Set(value), Some(node), _) if value.is_array() || value.is_object() => replace(text, node, value),
         (Change::Set(Json::String(new)), Some(node), _) if is_literal(text, node) => rewrite_lines(text, node, new),
-        (Change::Set(value), Some(_), _) => patch(text, steps, Op::Replace(yaml(value)?)),
+        (Change::Set(value), Some(_), _) => patch(text, steps, Op::Replace(yaml(value, steps)?)),
         (Change::Set(value), None, Some((PathStep::Key(key), before))) => {
             if let Some(owner) = tree.at(before).filter(|owner| begins_with(text, owner, '{')) {
                 return add_in_braces(text, owner, key, value);
             }
-            patch(text, before, Op::Add { key: key.clone(), value: yaml(value)? })
+            patch(text, before, Op::Add { key: key.clone(), value: yaml(value, steps)? })
         }
         (Change::Remove, Some(_), Some((PathStep::Index(_), before))) if is_only_item(tree, before) => {
             edit_in_yaml(text, tree, before, &Change::Set(Json::Array(Vec::new())))
@@ -116,15 +116,16 @@ fn edit_as_json(text: &str, tree: &Node, steps: &[PathStep], change: &Change) ->
     replace(&prepared, place, value)
 }
 
+/// The library's errors name its own types, so a refusal names the place instead.
 fn patch(text: &str, steps: &[PathStep], operation: Op<'_>) -> Result<String, EditError> {
-    let document = Document::new(text).map_err(|_| not_edited())?;
+    let document = Document::new(text).map_err(|_| EditError::form_changed(steps))?;
     let route = Route::from(steps.iter().filter_map(component).collect::<Vec<_>>());
-    let place = document.query_exact(&route).map_err(|_| not_edited())?;
+    let place = document.query_exact(&route).map_err(|_| EditError::form_changed(steps))?;
     if place.is_some_and(|place| has_tag_or_comment(document.extract(&place))) {
         return Err(EditError::Notation("a value behind a tag, or behind an anchor and a comment".to_owned()));
     }
     let patch = Patch { route, operation };
-    let edited = apply_yaml_patches(&document, &[patch]).map_err(|_| not_edited())?;
+    let edited = apply_yaml_patches(&document, &[patch]).map_err(|_| EditError::form_changed(steps))?;
     let edited = edited.source();
     // A file without a newline at its end is left without one.
     let edited = if text.ends_with('\n') { edited } else { edited.strip_suffix('\n').unwrap_or(edited) };
@@ -232,11 +233,6 @@ fn component(step: &PathStep) -> Option<Component<'_>> {
     }
 }
 
-fn yaml(value: &Json) -> Result<yaml_serde::Value, EditError> {
-    yaml_serde::to_value(value).map_err(|_| not_edited())
-}
-
-/// The library's own words name its types.
-fn not_edited() -> EditError {
-    EditError::Notation("YAML of this form, such as a map or list in brackets, is not edited".to_owned())
+fn yaml(value: &Json, steps: &[PathStep]) -> Result<yaml_serde::Value, EditError> {
+    yaml_serde::to_value(value).map_err(|_| EditError::form_changed(steps))
 }

@@ -201,6 +201,15 @@ impl MeshConfig {
         self.login.as_ref()
     }
 
+    /// The value of a key in the metadata that the configuration gives to its service or gateway; `None` if it is empty.
+    pub fn meta(&self, key: &str) -> Option<&str> {
+        let meta = match &self.instance {
+            Instance::Service(with) => &with.service.meta,
+            Instance::Gateway(gateway) => &gateway.meta,
+        };
+        meta.as_ref()?.get(key).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
     pub fn is_gateway(&self) -> bool {
         matches!(self.instance, Instance::Gateway(_))
     }

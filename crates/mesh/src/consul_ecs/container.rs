@@ -76,6 +76,11 @@ const SUBCOMMANDS: [(&str, Role); 6] = [
     (ControllerKind::AclController.command(), Role::Controller),
 ];
 
+/// Whether a word is a subcommand of consul-ecs that a container of its own runs.
+pub fn is_subcommand(word: &str) -> bool {
+    in_table(&SUBCOMMANDS, word).is_some()
+}
+
 fn in_table(table: &[(&str, Role)], word: &str) -> Option<Role> {
     table.iter().find(|(known, _)| *known == word).map(|(_, role)| *role)
 }

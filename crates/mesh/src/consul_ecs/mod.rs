@@ -19,7 +19,10 @@ mod tests;
 
 pub use self::{
     config::{CONFIG_VARIABLE, Configuration, EcsConfig, MeshConfig, NamedLogin, REGION_VARIABLE},
-    container::{ContainerTraits, Programs, RegistrarContainer, Role, Subcommand, Words, configures_controller, names},
+    container::{
+        ContainerTraits, Programs, RegistrarContainer, Role, Subcommand, Words, configures_controller, is_subcommand,
+        names,
+    },
     fields::*,
     ids::{check_id, instance_id, is_sidecar, service_behind, sidecar_of, task_of},
     registration::{
@@ -52,6 +55,13 @@ pub mod ports {
     /// Source: <https://developer.hashicorp.com/consul/docs/connect/proxy/transparent-proxy/localized-dns>
     pub const LOCALIZED_DNS: [u16; 2] = [8653, 8654];
 }
+
+// Metadata of services and gateways, which HashiCorp's modules write into the configuration from variables of their own:
+// <https://github.com/hashicorp/terraform-aws-consul-ecs/pull/431>. Nothing compares it with the images.
+/// The release of consul-ecs.
+pub const ECS_VERSION_META: &str = "ecs-version";
+/// The release of consul-dataplane.
+pub const DATAPLANE_VERSION_META: &str = "dataplane-version";
 
 /// The auth method of services and gateways, which a task uses whose configuration names none.
 pub const SERVICE_METHOD: &str = "iam-ecs-service-token";

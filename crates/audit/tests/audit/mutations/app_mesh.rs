@@ -71,6 +71,8 @@ appmesh-app-dependency: orders / dependsOn[envoy].condition = "START" "COMPLETE"
 // In awsvpc mode, a port is reachable without a mapping.
 appmesh-app-port-mapping: orders / portMappings[0].containerPort = 9081
   given orders / portMappings[0].hostPort = 9081
+appmesh-app-port-mapping: orders / portMappings = [{"containerPortRange": "9081-9090"}]
+ok: orders / portMappings = [{"containerPortRange": "9075-9085"}]
 appmesh-xray-daemon: xray-daemon / = absent
 appmesh-xray-tracing: envoy / environment[ENABLE_ENVOY_XRAY_TRACING] = absent
 appmesh-xray-tracing: envoy / environment[ENABLE_ENVOY_XRAY_TRACING].value = "0"
@@ -79,6 +81,8 @@ appmesh-xray-user: xray-daemon / user = absent "0"
 [AppMeshGateway]
 // There are only Envoy and no proxy configuration.
 appmesh-gateway-mixed: containerDefinitions[app] = {"name": "app", "image": "example/app:1", "portMappings": [{"containerPort": 80}]}
+  or {"name": "app", "image": "example/app:1", "portMappings": [{"containerPortRange": "8000-8010"}]}
+ok: containerDefinitions[app] = {"name": "app", "image": "example/app:1", "portMappings": [{"containerPortRange": "8000-8010", "protocol": "udp"}]}
 appmesh-gateway-mixed: proxyConfiguration = {"type": "APPMESH", "containerName": "envoy", "properties": [{"name": "IgnoredUID", "value": "1337"}, {"name": "ProxyIngressPort", "value": "15000"}, {"name": "ProxyEgressPort", "value": "15001"}, {"name": "AppPorts", "value": "8080"}, {"name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254"}]}
 appmesh-proxy-configuration: envoy / environment[APPMESH_RESOURCE_ARN].value = "mesh/shop/virtualNode/ingress"
 "#;

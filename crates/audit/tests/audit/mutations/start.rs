@@ -21,12 +21,20 @@ ok: volumes = [{"name": "consul_data"}, {"name": "consul_binary"}, {"name": "upl
 consul-ecs-entry-point: consul-ecs-mesh-init / entryPoint = ["/bin/consul"] ["consul-dataplane"] ["sh", "-c"]
   or ["/consul/consul-ecs"] ["/bin/consul-ecs", "envoy-entrypoint"]
 consul-ecs-entry-point: consul-ecs-health-sync / entryPoint = ["/consul/consul-ecs", "envoy-entrypoint"] ["/bin/sh", "-ec"]
-  or ["consul"]
+  or ["consul"] ["/bin/busybox", "sh", "-c"]
 ok: consul-ecs-mesh-init / entryPoint = ["/bin/consul-ecs"] ["consul-ecs"] ["/wrapper.sh"] []
 // After mesh-init, the program is there.
 ok: consul-ecs-health-sync / entryPoint = ["/consul/consul-ecs"] ["/wrapper.sh"]
 ok: consul-ecs-mesh-init / entryPoint = ["/bin/consul"]
   given consul-ecs-mesh-init / image = "registry.example.com/mesh:1"
+
+[Dataplane]
+consul-ecs-entry-point: consul-ecs-mesh-init / command = ["discover-servers"]
+  given consul-ecs-mesh-init / entryPoint = ["sh", "-c"]
+// A range of ports has the service's port, or has not.
+ok: web / portMappings = [{"containerPortRange": "9085-9095"}] [{"containerPortRange": "8000-8010"}]
+consul-service-port: config.service.port = 0
+  given web / portMappings = [{"containerPortRange": "9085-9095"}]
 
 [ControlPlane]
 consul-ecs-entry-point: consul-ecs-control-plane / entryPoint = ["/consul/consul-ecs"] ["sh", "-c"]
