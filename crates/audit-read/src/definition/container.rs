@@ -46,6 +46,12 @@ pub struct Container {
     pub hostname: Field<Text>,
     /// Lines of `/etc/hosts`, in `bridge` mode.
     pub extra_hosts: List<()>,
+    /// Its DNS servers, in `bridge` mode.
+    pub dns_servers: List<Field<Text>>,
+    /// The domains that complete its DNS names, in `bridge` mode.
+    pub dns_search_domains: List<Field<Text>>,
+    /// Whether it has no network, in `bridge` mode.
+    pub disable_networking: Field<bool>,
     /// Containers that ECS starts first.
     pub depends_on: List<Dependency>,
     /// The health check that ECS runs.
@@ -93,14 +99,33 @@ impl Container {
         self.essential.or(true)
     }
 
-    /// What ECS refuses in `awsvpc` mode, because it changes the network of a single container: names and places.
+    /// What it certainly has of what ECS refuses in `awsvpc` mode, because it changes the network of a single container:
+    /// names and places.
     pub fn bridge_properties(&self) -> impl Iterator<Item = (&'static str, Span)> {
-        let properties = [
-            ("links", self.links.place.span, !self.links.items.is_empty()),
-            ("hostname", self.hostname.span(), self.hostname.known().is_some_and(|name| !name.0.is_empty())),
-            ("extraHosts", self.extra_hosts.place.span, !self.extra_hosts.items.is_empty()),
-        ];
-        properties.into_iter().filter_map(|(name, span, is_there)| is_there.then_some((name, span)))
+        let properties = self.possible_bridge_properties().into_iter();
+        properties.filter_map(|(name, span, is_there)| (is_there == Some(true)).then_some((name, span)))
+    }
+
+    /// Whether it certainly has nothing of that.
+    pub fn lacks_bridge_properties(&self) -> bool {
+        self.possible_bridge_properties().into_iter().all(|(.., is_there)| is_there == Some(false))
+    }
+
+    /// Each with its place, and whether the container has it, if that is known.
+    fn possible_bridge_properties(&self) -> [(&'static str, Span, Option<bool>); 6] {
+        let hostname = match &self.hostname.value {
+            Maybe::Absent => Some(false),
+            Maybe::Unknown => None,
+            Maybe::Known(name) => Some(!name.0.is_empty()),
+        };
+        [
+            ("links", self.links.place.span, self.links.has_items()),
+            ("hostname", self.hostname.span(), hostname),
+            ("extraHosts", self.extra_hosts.place.span, self.extra_hosts.has_items()),
+            ("dnsServers", self.dns_servers.place.span, self.dns_servers.has_items()),
+            ("dnsSearchDomains", self.dns_search_domains.place.span, self.dns_search_domains.has_items()),
+            ("disableNetworking", self.disable_networking.span(), self.disable_networking.or(false)),
+        ]
     }
 
     /// A plain environment variable.

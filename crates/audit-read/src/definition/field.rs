@@ -165,6 +165,11 @@ impl<T> List<T> {
         matches!(self.find(is_wanted), Maybe::Absent)
     }
 
+    /// Whether it has items, if that is known.
+    pub fn has_items(&self) -> Option<bool> {
+        (!self.items.is_empty() || self.is_complete).then_some(!self.items.is_empty())
+    }
+
     /// Whether it certainly has no items.
     pub fn is_certainly_empty(&self) -> bool {
         self.items.is_empty() && self.is_complete

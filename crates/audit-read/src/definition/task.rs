@@ -143,10 +143,7 @@ impl TaskDefinition {
         let is_external = |item: &Field<Text>| item.may_be("EXTERNAL");
         let is_suitable = |container: &Container| {
             let ports = &container.port_mappings;
-            let is_of_bridge = !container.links.is_certainly_empty()
-                || !container.extra_hosts.is_certainly_empty()
-                || !container.hostname.is_absent();
-            !is_of_bridge && ports.is_complete && !ports.items.iter().any(has_own_port)
+            container.lacks_bridge_properties() && ports.is_complete && !ports.items.iter().any(has_own_port)
         };
         self.requires_compatibilities.lacks(is_external) && self.containers.items.iter().all(is_suitable)
     }

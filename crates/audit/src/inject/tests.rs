@@ -65,6 +65,21 @@ fn what_ecs_refuses_is_not_written() {
             "orders has extraHosts, which ECS refuses with awsvpc",
         ),
         (
+            r#""stopTimeout": 60"#,
+            r#""dnsServers": ["10.0.0.2"]"#,
+            "orders has dnsServers, which ECS refuses with awsvpc",
+        ),
+        (
+            r#""stopTimeout": 60"#,
+            r#""dnsSearchDomains": ["internal"]"#,
+            "orders has dnsSearchDomains, which ECS refuses with awsvpc",
+        ),
+        (
+            r#""stopTimeout": 60"#,
+            r#""disableNetworking": true"#,
+            "orders has disableNetworking, which ECS refuses with awsvpc",
+        ),
+        (
             r#""family": "Orders","#,
             r#""family": "Orders", "runtimePlatform": { "operatingSystemFamily": "WINDOWS_SERVER_2022_CORE" },"#,
             "the task runs on WINDOWS_SERVER_2022_CORE",
@@ -80,7 +95,15 @@ fn what_ecs_refuses_is_not_written() {
         let error = inject(&read("orders.json", &text).definitions[0], &options()).unwrap_err().to_string();
         assert!(error.starts_with(refusal), "{error}");
     }
-    for harmless in [r#""hostname": """#, r#""links": []"#, r#""extraHosts": []"#] {
+    let harmless = [
+        r#""hostname": """#,
+        r#""links": []"#,
+        r#""extraHosts": []"#,
+        r#""dnsServers": []"#,
+        r#""dnsSearchDomains": []"#,
+        r#""disableNetworking": false"#,
+    ];
+    for harmless in harmless {
         let text = ECS.replace(r#""stopTimeout": 60"#, harmless);
         assert!(inject(&read("orders.json", &text).definitions[0], &options()).is_ok(), "{harmless}");
     }

@@ -385,7 +385,7 @@ fn other_network_mode(definition: &TaskDefinition) -> Option<Draft> {
     let help = if is_enough {
         "set networkMode to awsvpc"
     } else {
-        "set networkMode to awsvpc, and remove what ECS refuses then: EXTERNAL, links, hostname, extraHosts, and host ports that differ from the container's"
+        "set networkMode to awsvpc, and remove what ECS refuses then: EXTERNAL, links, hostname, extraHosts, DNS settings, disableNetworking, and host ports that differ from the container's"
     };
     let fix = Fix::set(&mode.place, "awsvpc").filter(|_| is_enough).map(|fix| fix.needing(NEEDS_SUBNETS));
     Some(Draft::new(mode.span(), message, help).fix(fix))

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::prelude::*;
-use crate::subject::{Feature, Software, image_of};
+use crate::subject::{Feature, Software, go_flag, image_of};
 use audit_read::definition::ContainerHealthCheck;
 
 pub(super) static CONSUL_DATAPLANE_MISSING: Rule = Rule {
@@ -154,12 +154,11 @@ this generation.",
 /// <https://github.com/hashicorp/consul-dataplane/pull/652>
 const STARTERS: [&str; 2] = ["consul-dataplane", "privileged-consul-dataplane"];
 
-/// The value of the flag `-config-file`.
+/// The value of the flag `-config-file`: the last one.
 fn config_file<'w>(words: &[&'w str]) -> Option<&'w str> {
-    words.iter().enumerate().find_map(|(index, word)| {
-        let (name, value) = word.split_once('=').map_or((*word, None), |(name, value)| (name, Some(value)));
-        let is_it = name.starts_with('-') && name.trim_start_matches('-') == "config-file";
-        is_it.then(|| value.or_else(|| words.get(index + 1).copied()))?
+    words.iter().enumerate().rev().find_map(|(index, word)| {
+        let (_, value) = go_flag(word).filter(|(name, _)| *name == "config-file")?;
+        value.or_else(|| words.get(index + 1).copied())
     })
 }
 
@@ -280,9 +279,14 @@ fn is_distroless(container: &Container) -> bool {
     is_hashicorp_s(container) && container.image.text().is_some_and(|reference| !reference.contains("ubi"))
 }
 
+/// The registries with HashiCorp's own images: ECR Public, and Docker Hub, whose name a reference may leave out. An image of
+/// the same name elsewhere may be a user's own.
+const REGISTRIES: [&str; 4] = ["", "docker.io/", "index.docker.io/", "public.ecr.aws/"];
+
 fn is_hashicorp_s(container: &Container) -> bool {
-    let names = ["hashicorp/consul-dataplane:", "hashicorp/consul-dataplane-fips:"];
-    container.image.text().is_some_and(|reference| names.iter().any(|name| reference.contains(name)))
+    let Some((name, _)) = container.image.text().and_then(|reference| reference.split_once(':')) else { return false };
+    let in_registry = |registry: &&str| name.strip_prefix(registry).and_then(|name| name.strip_prefix("hashicorp/"));
+    REGISTRIES.iter().filter_map(in_registry).any(|name| ["consul-dataplane", "consul-dataplane-fips"].contains(&name))
 }
 
 fn report_another_port(dataplane: &Container, health_check: &ContainerHealthCheck, port: u64, findings: &mut Findings) {

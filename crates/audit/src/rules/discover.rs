@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{configuration::of_holder, login::is_region, prelude::*, servers::HOSTS, servers::HOSTS_IN_CONFIG};
-use crate::spelling::nearest;
+use super::{configuration::of_holder, login::is_no_region, prelude::*, servers::HOSTS, servers::HOSTS_IN_CONFIG};
+use crate::{spelling::nearest, subject::is_switched_on};
 
 pub(super) static CONSUL_SERVER_DISCOVER: Rule = Rule {
     id: "consul-server-discover",
@@ -105,10 +105,9 @@ impl<'h> Settings<'h> {
         if words.next()?.rsplit('/').next() != Some("discover") {
             return None;
         }
-        while let Some(flag) = words.next_if(|word| word.starts_with('-')) {
-            if flag.trim_start_matches('-').starts_with("json") {
-                return Some(Err(format!("calls discover with {flag}, which prints JSON and no addresses")));
-            }
+        let flags: Vec<&str> = std::iter::from_fn(|| words.next_if(|word| word.starts_with('-'))).collect();
+        if is_switched_on(flags, "json") {
+            return Some(Err("calls discover with -json, which prints JSON and no addresses".to_owned()));
         }
         if words.next() != Some("addrs") {
             return Some(Err("calls discover without addrs, and gets its help".to_owned()));
@@ -179,7 +178,7 @@ fn fault(settings: &Settings<'_>) -> Option<(String, String)> {
         let what = format!("has service={service}, which discover does not know and replaces by ec2");
         return Some((what, "write service=ecs or service=ec2".to_owned()));
     }
-    let region = settings.get("region").filter(|region| !is_region(region))?;
+    let region = settings.get("region").filter(|region| is_no_region(region))?;
     Some((format!("names the region {region}, which is no region of AWS"), "write it as in eu-west-1".to_owned()))
 }
 
@@ -215,6 +214,8 @@ mod tests {
             "exec=discover -q addrs provider=azure tag_name=a tag_value=b",
             "exec=discover -q addrs provider=azure resource_group=a vm_scale_set=b",
             "exec=discover -q addrs provider=gce whatever=1",
+            "exec=discover -json=false addrs provider=aws tag_key=r tag_value=s",
+            "exec=discover -q addrs provider=aws tag_key=r tag_value=s region=REGION",
             "exec=/our/script.sh provider=awss",
             "consul.example.internal",
         ] {
@@ -237,6 +238,7 @@ mod tests {
             ("exec=discover -q addrs tag_key=r tag_value=s", "no provider"),
             ("exec=discover -q provider=aws tag_key=r tag_value=s", "without addrs"),
             ("exec=discover -json addrs provider=aws tag_key=r tag_value=s", "JSON"),
+            ("exec=discover -json=false --json=true addrs provider=aws tag_key=r tag_value=s", "JSON"),
             ("exec=discover addrs -q provider=aws tag_key=r tag_value=s", "no key=value"),
         ] {
             let said = said(wrong).unwrap_or_default();

@@ -68,7 +68,7 @@ fn check_endpoint(subject: &Subject<'_>, findings: &mut Findings) {
         Maybe::Absent | Maybe::Unknown => None,
     };
     let region = known("consulLogin.region");
-    if let Some((region, span)) = region.as_ref().filter(|(region, _)| !is_region(region)) {
+    if let Some((region, span)) = region.as_ref().filter(|(region, _)| is_no_region(region)) {
         let message = format!("consulLogin.region is {region}, which is no region of AWS");
         findings.add(Draft::new(
             *span,
@@ -77,6 +77,7 @@ fn check_endpoint(subject: &Subject<'_>, findings: &mut Findings) {
         ));
     }
     let Some((endpoint, span)) = known("consulLogin.stsEndpoint") else { return };
+    let endpoint = endpoint.to_ascii_lowercase();
     let Some(host) = endpoint.split_once("://").filter(|(scheme, _)| ["https", "http"].contains(scheme)) else {
         let message = "consulLogin.stsEndpoint is no URL";
         findings.add(Draft::new(span, message, "write it with its scheme: https://sts.eu-west-1.amazonaws.com"));
@@ -92,7 +93,7 @@ fn check_endpoint(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 /// Whether a text has the form of a region: `eu-west-1`, `us-gov-east-1`.
-pub(super) fn is_region(text: &str) -> bool {
+fn is_region(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
     match parts.as_slice() {
@@ -101,6 +102,13 @@ pub(super) fn is_region(text: &str) -> bool {
         }
         [] => false,
     }
+}
+
+/// Whether a text certainly is no region. With other characters than a region's, it may be what another program replaces,
+/// unless they alone are wrong: `EU-WEST-1`.
+pub(super) fn is_no_region(text: &str) -> bool {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    !is_region(text) && (is_plain || is_region(&text.to_ascii_lowercase().replace('_', "-")))
 }
 
 #[cfg(test)]
@@ -120,6 +128,10 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(is_region(text), expected, "{text}");
+            assert_eq!(is_no_region(text), !expected, "{text}");
+        }
+        for text in ["REGION", "@@REGION@@", "AWS_REGION", "~region~", "|eu-west-1|"] {
+            assert!(!is_region(text) && !is_no_region(text), "{text}");
         }
     }
 }

@@ -63,19 +63,9 @@ fn listeners(consul: &ConsulTask<'_>) -> Vec<Listener> {
         at(readiness, &format!("{section}.healthCheckPort"), "the readiness check"),
         at(consul.public_port(), public, "the public listener"),
     ];
-    let proxy = configuration.json().and_then(|json| json.get("proxy")).filter(|_| consul.is_service());
-    let exposed = proxy.into_iter().filter_map(|proxy| proxy.get("expose")).flat_map(|expose| expose.items_of("paths"));
-    let exposed = exposed.filter_map(|path| {
-        let node = path.get("listenerPort")?;
-        let port = node.number().filter(|port| *port != 0)?;
-        Some(Listener { port, what: "an exposed path".to_owned(), span: node.place.span })
-    });
-    let metrics = ["envoy_prometheus_bind_addr", "envoy_stats_bind_addr"].into_iter().filter_map(|key| {
-        let node = proxy?.get("config")?.get(key)?;
-        let port = node.text()?.rsplit_once(':')?.1.parse().ok()?;
-        Some(Listener { port, what: key.to_owned(), span: node.place.span })
-    });
-    own.into_iter().flatten().chain(exposed).chain(metrics).collect()
+    let further = consul.further_listeners().into_iter();
+    let further = further.map(|(port, what, span)| Listener { port, what: what.to_owned(), span });
+    own.into_iter().flatten().chain(further).collect()
 }
 
 pub(super) static CONSUL_APP_PORT: Rule = Rule {
@@ -86,8 +76,8 @@ pub(super) static CONSUL_APP_PORT: Rule = Rule {
 All containers of a task share one network interface, so two of them cannot listen on the same port. The proxy has \
 its public listener (`proxy.publicListenerPort`, default: 20000), Envoy's administration interface (19000) and, with \
 Consul Dataplane, its readiness check (`proxy.healthCheckPort`, default: 22000). With transparent proxy, it also listens on \
-15001, and with Consul DNS on 8600, for TCP and UDP. The control plane of consul-ecs 0.7 answers health checks on 10000. A \
-`containerPortRange` counts with all of its ports. `consul-client-ports` checks the ports of a Consul client agent.",
+15001, and with Consul DNS on 8600, for TCP and UDP. Exposed paths and addresses for metrics open listeners as well. The \
+control plane of consul-ecs 0.7 answers health checks on 10000. A `containerPortRange` counts with all of its ports. `consul-client-ports` checks the ports of a Consul client agent.",
     sources: &[pages::CONSUL_CONFIGURATION, pages::ECS_AWSVPC],
     example: Some(Base::Client.wrong("containerDefinitions[web].portMappings[1].containerPort", "20000").given(&[(
         "containerDefinitions[web].portMappings",

@@ -5,12 +5,13 @@ use audit_read::definition::TaskDefinition;
 
 pub(super) static ECS_AWSVPC_PROPERTIES: Rule = Rule {
     id: "ecs-awsvpc-properties",
-    summary: "in the network mode awsvpc, no container has links, a hostname or extraHosts",
+    summary: "in the network mode awsvpc, no container has links, a hostname, extraHosts or DNS settings, or disables networking",
     effect: "ECS refuses to register the definition",
     explanation: "\
-`links`, `hostname` and `extraHosts` change the network of a single container, as in the network mode `bridge`. In \
-`awsvpc` mode, all containers share the network interface of the task, and ECS refuses the three. A container reaches the \
-others of its task at `localhost`, and a name in DNS stands for an entry of `extraHosts`.",
+`links`, `hostname`, `extraHosts`, `dnsServers`, `dnsSearchDomains` and `disableNetworking` change the network of a single \
+container, as in the network mode `bridge`. In `awsvpc` mode, all containers share the network interface of the task, and \
+ECS refuses them. A container reaches the others of its task at `localhost`, a name in DNS stands for an entry of \
+`extraHosts`, and the DHCP options of the VPC determine DNS servers and search domains.",
     sources: &[pages::ECS_CONTAINER, pages::ECS_AWSVPC],
     example: Some(Base::Dataplane.needless("containerDefinitions[web].hostname", r#""web""#)),
     ..Rule::of_task(Applies::EveryTask, check_awsvpc_properties)
@@ -26,6 +27,8 @@ fn check_awsvpc_properties(subject: &Subject<'_>, findings: &mut Findings) {
             let help = match property {
                 "links" => "remove it: the containers of the task reach each other at localhost",
                 "extraHosts" => "remove it, and use names that DNS resolves",
+                "dnsServers" | "dnsSearchDomains" => "remove it: the DHCP options of the VPC determine them",
+                "disableNetworking" => "remove it: the container shares the network of the task",
                 _ => "remove it: the container has the host name of the task",
             };
             findings.add(Draft::new(span, message, help).of(container));

@@ -1,5 +1,7 @@
 //! What AWS must allow and know so that `discover` finds the servers.
 
+use std::collections::BTreeSet;
+
 use globset::GlobBuilder;
 
 use super::{discover::Settings, prelude::*, servers::HOSTS};
@@ -30,7 +32,7 @@ outweighs every Allow. The rule looks at roles whose policies are all in the sam
     ..Rule::of_task(Applies::ConsulDataplaneAndController, check_lookup)
 };
 
-/// An action that discover needs, and the type of resource that its Resource may name.
+/// An action that discover needs, and the ARN of what its Resource may name: `*` stands for any text without a colon.
 struct Action {
     name: &'static str,
     resource: Option<&'static str>,
@@ -38,7 +40,7 @@ struct Action {
 
 const INSTANCES: Action = Action { name: "ec2:DescribeInstances", resource: None };
 const LIST_TASKS: Action = Action { name: "ecs:ListTasks", resource: None };
-const DESCRIBE_TASKS: Action = Action { name: "ecs:DescribeTasks", resource: Some(":task/") };
+const DESCRIBE_TASKS: Action = Action { name: "ecs:DescribeTasks", resource: Some("arn:*:ecs:*:*:task/*") };
 const LIST_CLUSTERS: Action = Action { name: "ecs:ListClusters", resource: None };
 
 fn needed(settings: &Settings<'_>) -> &'static [Action] {
@@ -93,8 +95,35 @@ fn without_permission(role: &IamRole, missing: &[&str]) -> Option<Draft> {
 
 /// Whether a statement is a denial that certainly concerns every call.
 fn denies_every_call(statement: &Statement) -> bool {
-    let is_of_all = statement.resources.iter().any(|resource| resource.as_deref() == Some("*"));
+    let is_of_all = statement.resources.iter().any(|resource| resource.as_deref().is_some_and(is_all));
     !statement.is_allowing && statement.condition.is_none() && is_of_all
+}
+
+/// Whether a pattern of IAM matches every resource, also of an action that knows none.
+fn is_all(pattern: &str) -> bool {
+    !pattern.is_empty() && pattern.bytes().all(|byte| byte == b'*')
+}
+
+/// Whether a pattern of IAM matches an ARN of this form. In a pattern, `*` is any text, also with colons, and `?` any
+/// character. Source: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_resource.html>
+fn may_match(pattern: &str, form: &str) -> bool {
+    let form = form.as_bytes();
+    // The text of a star in the form may be empty.
+    let with_star = |at: usize| at..=at + usize::from(form.get(at) == Some(&b'*'));
+    let after = |at: usize, read: u8| match form.get(at)? {
+        b'*' if read != b':' => Some(at),
+        expected if [*expected, b'?'].contains(&read) => Some(at + 1),
+        _ => None,
+    };
+    // How far the form may have been read with the pattern so far.
+    let mut positions: BTreeSet<usize> = with_star(0).collect();
+    for next in pattern.bytes() {
+        positions = match (next, positions.first()) {
+            (b'*', Some(first)) => (*first..=form.len()).collect(),
+            _ => positions.iter().filter_map(|at| after(*at, next)).flat_map(with_star).collect(),
+        };
+    }
+    positions.contains(&form.len())
 }
 
 impl Action {
@@ -109,11 +138,9 @@ impl Action {
     /// Whether one of the resources of a statement certainly or possibly covers the call.
     fn is_allowed_by(&self, statement: &Statement) -> bool {
         let covers = |resource: &Option<String>| match (resource.as_deref(), self.resource) {
-            (None | Some("*"), _) => true,
-            (Some(arn), Some(kind)) => {
-                arn.contains(kind) || arn.split(':').nth(5).is_some_and(|last| last.starts_with('*'))
-            }
-            (Some(_), None) => false,
+            (None, _) => true,
+            (Some(pattern), Some(arn)) => may_match(pattern, arn),
+            (Some(pattern), None) => is_all(pattern),
         };
         statement.resources.is_empty() || statement.resources.iter().any(covers)
     }

@@ -1,5 +1,6 @@
 //! The command of `consul-client`: usually a shell script that writes the agent's configuration and starts the agent.
 
+use super::{go_flag::is_switched_on, here_document};
 use audit_read::definition::{Container, Field, Text};
 use document::HOLE;
 
@@ -93,33 +94,18 @@ impl<'d> AgentScript<'d> {
         found
     }
 
-    /// Whether the script starts the agent with one of these flags, with one dash or two.
-    pub fn starts_agent_with(&self, flags: &[&str]) -> bool {
+    /// Whether the script starts the agent with one of these switches on.
+    pub fn starts_agent_with(&self, switches: &[&str]) -> bool {
         self.text.match_indices("consul agent").any(|(at, _)| {
             let rest = self.text.get(at..).unwrap_or_default();
             let command = rest.split(['\n', ';', '&', '|']).next().unwrap_or_default();
-            let names = command.split_whitespace().filter(|word| word.starts_with('-'));
-            let mut names = names.filter_map(|word| word.trim_start_matches('-').split('=').next());
-            names.any(|name| flags.contains(&name))
+            switches.iter().any(|name| is_switched_on(command.split_whitespace(), name))
         })
     }
 
     /// The end of a here-document that the script does not have: what follows is text, and no command.
-    pub fn missing_end(&self) -> Option<&str> {
-        let mut lines = self.text.lines();
-        while let Some(line) = lines.next() {
-            let Some((_, after)) = line.split_once("<<").filter(|(_, after)| !after.starts_with('<')) else { continue };
-            let word = after.trim_start_matches('-').trim_start().trim_start_matches(['"', '\'', '\\']);
-            let end = word.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
-            // Without a name it is another operator.
-            if end.is_empty() || end.starts_with(|c: char| c.is_ascii_digit()) {
-                continue;
-            }
-            if !lines.any(|line| line.trim_start_matches('\t') == end) {
-                return Some(end);
-            }
-        }
-        None
+    pub fn missing_end(&self) -> Option<String> {
+        here_document::missing_end(&self.text)
     }
 
     /// Whether this text is certainly the complete configuration of the agent: it has no unknown parts, and writes all
@@ -287,19 +273,6 @@ mod tests {
     }
 
     #[test]
-    fn a_here_document_has_an_end() {
-        for (script, expected) in [
-            ("cat <<EOF > /a\nx\nEOF\nexec consul agent", None),
-            ("cat <<-'EOF' > /a\nx\n\tEOF\nexec consul agent", None),
-            ("cat <<EOF > /a\nx\nexec consul agent", Some("EOF")),
-            ("cat <<A > /a\nx\nA\ncat << \"B\" > /b\ny", Some("B")),
-            ("echo $((1 << 2)); cat <<< text; exec consul agent", None),
-        ] {
-            assert_eq!(check(script, |s| s.missing_end().map(str::to_owned)), expected.map(str::to_owned), "{script}");
-        }
-    }
-
-    #[test]
     fn flags_of_the_agent_are_found() {
         let has = |script: &str| check(script, |s| s.starts_agent_with(&["server", "dev"]));
         assert!(
@@ -308,6 +281,7 @@ mod tests {
                 && has("consul agent -server=true")
         );
         assert!(!has("exec consul agent -server-port 1; other -dev"));
+        assert!(!has("exec consul agent -server=false -dev=false"));
     }
 
     #[test]

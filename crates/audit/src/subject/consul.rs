@@ -8,6 +8,7 @@ use super::{
 };
 use crate::versions::Program;
 use audit_read::definition::{Container, Field, Maybe, TaskDefinition, Text};
+use document::Span;
 use mesh::consul_ecs::{GatewayKind, Role, SERVICE_METHOD, SERVICE_NAME_TAG};
 
 /// The DNS server of Consul Dataplane, for TCP and UDP.
@@ -251,7 +252,25 @@ impl<'d> ConsulTask<'d> {
             own.extend(self.readiness_port().map(|port| (port, "the proxy's readiness check")));
         }
         own.extend(self.fixed_ports());
+        own.extend(self.further_listeners().into_iter().map(|(port, what, _)| (port, what)));
         own
+    }
+
+    /// The listeners that the configuration adds to the proxy of a service: ports, purposes, and the bytes of the settings.
+    pub fn further_listeners(&self) -> Vec<(u64, &'static str, Span)> {
+        let proxy = self.configuration.json().and_then(|json| json.get("proxy")).filter(|_| self.is_service());
+        let Some(proxy) = proxy else { return Vec::new() };
+        let paths = proxy.get("expose").into_iter().flat_map(|expose| expose.items_of("paths"));
+        let exposed = paths.filter_map(|path| {
+            let node = path.get("listenerPort")?;
+            let port = node.number().filter(|port| *port != 0)?;
+            Some((port, "an exposed path", node.place.span))
+        });
+        let metrics = ["envoy_prometheus_bind_addr", "envoy_stats_bind_addr"].into_iter().filter_map(|key| {
+            let node = proxy.get("config")?.get(key)?;
+            Some((node.text()?.rsplit_once(':')?.1.parse().ok()?, key, node.place.span))
+        });
+        exposed.chain(metrics).collect()
     }
 
     /// The ports of these that no configuration changes. Envoy's administration interface is one for every proxy.

@@ -8,6 +8,8 @@ mod consul;
 mod consul_ecs;
 mod container;
 mod credential;
+mod go_flag;
+mod here_document;
 
 pub use self::{
     agent_script::{AgentScript, BINARY_DIRECTORY, line_of_shell},
@@ -18,6 +20,7 @@ pub use self::{
     consul_ecs::{ConsulEcs, ControllerTask},
     container::{consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, releases_of, subcommand},
     credential::{CREDENTIALS, secrets_in, sounds_secret},
+    go_flag::{go_flag, is_switched_on},
 };
 use std::sync::OnceLock;
 

@@ -34,6 +34,7 @@ fn an_action_without_a_resource_is_allowed_for_all() {
     for (resource, expected) in [
         (r#""*""#, vec![]),
         (r#"["*"]"#, vec![]),
+        (r#""**""#, vec![]),
         (r#"["arn:aws:s3:::a", "*"]"#, vec![]),
         (r#""arn:aws:ecs:eu-central-1:111122223333:cluster/mesh""#, out_of_reach.clone()),
         (r#""arn:aws:ecs:eu-central-1:111122223333:task/mesh/*""#, out_of_reach.clone()),
@@ -57,6 +58,20 @@ fn tasks_are_described_by_their_arn() {
     for (resource, count) in [
         (r#""arn:aws:ecs:eu-central-1:111122223333:task/mesh/*""#, 0),
         (r#""arn:aws:ecs:*:*:*""#, 0),
+        // A wildcard is any text, also with colons.
+        (r#""arn:aws:ecs:*""#, 0),
+        (r#""arn:*""#, 0),
+        (r#""**""#, 0),
+        (r#""arn:aws:ecs:*:*:t*""#, 0),
+        (r#""arn:aws:ecs:*task*""#, 0),
+        (r#""arn:aws:ecs:eu-west-1:*""#, 0),
+        (r#""arn:aws:ecs:eu-????-1:111122223333:task?mesh/*""#, 0),
+        (r#""arn:aws:ecs:*:*:c*""#, 1),
+        (r#""arn:aws:ecs:*:*:task-definition/*""#, 1),
+        (r#""arn:aws:ecs:eu-west-1:111122223333:*cluster""#, 0),
+        (r#""arn:aws:ecs:eu-west-1:111122223333:cluster/*task*""#, 1),
+        (r#""arn:aws:s3:*""#, 1),
+        (r#""arn:aws:ecs:eu-west-1""#, 1),
         (r#""arn:aws:ecs:eu-central-1:111122223333:cluster/mesh""#, 1),
     ] {
         let statements = format!("{list},{}", allow("ecs:DescribeTasks", resource));
@@ -74,6 +89,8 @@ fn denials_and_conditions_count() {
     let condition = r#""Condition":{"StringEquals":{"aws:RequestedRegion":"us-east-1"}}"#;
     let conditional = deny.replace(r#""Resource":"*""#, &format!(r#""Resource":"*",{condition}"#));
     assert_eq!(said(ECS, &format!("{all},{conditional}")), Vec::<String>::new());
+    let by_two_stars = deny.replace(r#""*""#, r#""**""#);
+    assert_eq!(said(ECS, &format!("{all},{by_two_stars}")), [denied]);
     let other = r#"{"Effect":"Deny","Action":"ecs:StopTask","Resource":"*"}"#;
     assert_eq!(said(ECS, &format!("{all},{other}")), Vec::<String>::new());
 

@@ -42,6 +42,9 @@ consul-login-meta: config.consulLogin.meta = {"consul.hashicorp.com/cluster": "p
 ok: config.consulLogin.meta = {"team": "a"}
 consul-dataplane-command: consul-dataplane / command = absent
   or ["consul-dataplane", "-config-file", "/data/consul-dataplane.json"] ["consul-dataplane"]
+// The last of two counts.
+  or ["consul-dataplane", "-config-file=/consul/consul-dataplane.json", "--config-file", "/data/consul-dataplane.json"]
+ok: consul-dataplane / command = ["consul-dataplane", "--config-file", "/data/consul-dataplane.json", "-config-file=/consul/consul-dataplane.json"]
 ok: consul-dataplane / user = "5995:5995"
 consul-dataplane-health-check: consul-dataplane / healthCheck = absent
 consul-dataplane-health-check: consul-dataplane / healthCheck.command = ["/consul/consul-ecs", "net-dial", "127.0.0.1:22001"]

@@ -63,10 +63,15 @@ consul-task-platform: requiresCompatibilities = ["EC2", "EXTERNAL"]
 ecs-awsvpc-properties: containerDefinitions[side] = {"name": "side", "image": "x:1", "essential": false, "hostname": "side"}
   or {"name": "side", "image": "x:1", "essential": false, "extraHosts": [{"hostname": "db", "ipAddress": "10.0.0.1"}]}
   or {"name": "side", "image": "x:1", "essential": false, "links": ["db"]}
+  or {"name": "side", "image": "x:1", "essential": false, "dnsServers": ["10.0.0.2"]}
+  or {"name": "side", "image": "x:1", "essential": false, "dnsSearchDomains": ["internal"]}
+  or {"name": "side", "image": "x:1", "essential": false, "disableNetworking": true}
 ok: containerDefinitions[side] = {"name": "side", "image": "x:1", "essential": false, "hostname": "", "links": [], "extraHosts": []}
+  or {"name": "side", "image": "x:1", "essential": false, "dnsServers": [], "dnsSearchDomains": [], "disableNetworking": false}
 
 [Plain]
 ok: containerDefinitions[side] = {"name": "side", "image": "x:1", "essential": false, "hostname": "side", "links": ["cache"]}
+  or {"name": "side", "image": "x:1", "essential": false, "dnsServers": ["10.0.0.2"], "disableNetworking": true}
   given networkMode = "bridge"
   given requiresCompatibilities = ["EC2"]
 ok: runtimePlatform = {"operatingSystemFamily": "WINDOWS_SERVER_2022_CORE"}

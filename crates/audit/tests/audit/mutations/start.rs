@@ -53,10 +53,14 @@ consul-dataplane-health-check: consul-dataplane / healthCheck.command = ["CMD", 
 ok: consul-dataplane / healthCheck.command = ["CMD", "/probe/check", "127.0.0.1:22000"] ["CMD", "envoy", "--version"]
 ok: consul-dataplane / healthCheck.command = ["CMD", "nc", "-z", "127.0.0.1", "22000"]
   given consul-dataplane / image = "registry.example.com/mirror-of-it:2"
+ok: consul-dataplane / healthCheck.command = ["CMD", "curl", "-f", "http://127.0.0.1:22000/ready"]
+  given consul-dataplane / image = "registry.example.com/hashicorp/consul-dataplane:shell"
+consul-dataplane-health-check: consul-dataplane / healthCheck.command = ["CMD", "curl", "-f", "http://127.0.0.1:22000/ready"]
+  given consul-dataplane / image = "docker.io/hashicorp/consul-dataplane:latest"
 // Addresses of the servers.
 consul-server-hosts: config.consulServers.hosts = "consul.example.internal " " consul.example.internal" "a.internal b.internal"
   or "localhost" "127.0.0.1" "::1" "localhost:8501" "http://127.0.0.1:8500" " exec=discover -q addrs provider=aws"
-ok: config.consulServers.hosts = "localhost.example.internal"
+ok: config.consulServers.hosts = "localhost.example.internal" "[[ .consul ]]" "((consul))"
 ok: config.consulServers.hosts = "localhost"
   given containerDefinitions[server] = {"name": "server", "image": "hashicorp/consul:1.22.7", "essential": false, "dependsOn": [{"containerName": "consul-dataplane", "condition": "HEALTHY"}]}
 consul-server-name: config.consulServers.hosts = "10.0.0.5" "2001:db8::1"
@@ -82,8 +86,11 @@ ok: config.consulLogin.method = "iam-ecs-service-token" "ours" ""
 consul-login-method: config.consulLogin.method = "iam-ecs-client-token"
 consul-login-endpoint: config.consulLogin.region = "eu-west1" "us-east-1a" "EU-WEST-1"
 ok: config.consulLogin.region = "eu-west-1" "us-gov-west-1" ""
+// What another program replaces.
+  or "REGION" "__REGION__" "[[REGION]]" "((region))" "$[REGION]" "%{REGION}"
 consul-login-endpoint: config.consulLogin.stsEndpoint = "sts.us-east-1" "sts.us-east-1.amazonaws.com"
 ok: config.consulLogin.stsEndpoint = "https://sts.us-east-1.amazonaws.com" "https://proxy.example.internal:8443/sts"
+  or "HTTPS://STS.us-east-1.amazonaws.com"
 consul-login-endpoint: config.consulLogin.stsEndpoint = "https://sts.us-east-1.amazonaws.com"
   given config.consulLogin.region = "eu-west-1"
 
@@ -91,6 +98,9 @@ consul-login-endpoint: config.consulLogin.stsEndpoint = "https://sts.us-east-1.a
 // Every listener of the proxy, and every port of a range.
 consul-readiness-port: config.proxy.expose = {"paths": [{"listenerPort": 19000, "path": "/health", "localPathPort": 9090}]}
   or {"paths": [{"listenerPort": 20000, "path": "/health", "localPathPort": 9090}]}
+consul-app-port: config.proxy.expose = {"paths": [{"listenerPort": 9090, "path": "/health", "localPathPort": 9091}]}
+consul-app-port: config.proxy.config = {"envoy_prometheus_bind_addr": "0.0.0.0:9090"} {"envoy_stats_bind_addr": "127.0.0.1:9090"}
+consul-upstream-port: config.proxy.expose = {"paths": [{"listenerPort": 1234, "path": "/health", "localPathPort": 9090}]}
 ok: config.proxy.expose = {"paths": [{"listenerPort": 20200, "path": "/health", "localPathPort": 9090}]}
 consul-readiness-port: config.proxy.config = {"envoy_prometheus_bind_addr": "0.0.0.0:20000"} {"envoy_stats_bind_addr": "0.0.0.0:19000"}
 ok: config.proxy.config = {"envoy_prometheus_bind_addr": "0.0.0.0:20200"}
