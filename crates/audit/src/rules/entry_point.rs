@@ -31,8 +31,12 @@ fn check_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
         let place = &container.entry_point.place;
         let message = format!("the entry point of {} {what}", container.label());
         let help = "remove entryPoint: the image starts consul-ecs, and the command is its subcommand";
-        let has_command = container.command.items.len() == 1;
-        let fix = Fix::remove(place).filter(|_| has_command);
+        // With discover-servers in another one's place, the image would start what nobody meant.
+        let is_meant = |words: &[&str]| words.len() == 1 && !words.contains(&"discover-servers");
+        let fix = Fix::remove(place).filter(|_| match container.command.texts() {
+            Some(words) => is_meant(&words),
+            None => container.command.items.len() == 1,
+        });
         findings.add(Draft::new(place.span, message, help).of(container).fix(fix));
     }
 }
