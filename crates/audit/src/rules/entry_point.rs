@@ -31,7 +31,7 @@ fn check_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
         let place = &container.entry_point.place;
         let message = format!("the entry point of {} {what}", container.label());
         let help = "remove entryPoint: the image starts consul-ecs, and the command is its subcommand";
-        // With discover-servers in another one's place, the image would start what nobody meant.
+        // Without the entry point, the image would start discover-servers in place of the container's own subcommand.
         let is_meant = |words: &[&str]| words.len() == 1 && !words.contains(&"discover-servers");
         let fix = Fix::remove(place).filter(|_| match container.command.texts() {
             Some(words) => is_meant(&words),
