@@ -23,6 +23,11 @@ impl DataplaneTask<'_> {
         self.submit_container(&change).await;
     }
 
+    /// ECS counts it, but neither lists nor describes it, as in an incomplete answer; or does so again.
+    pub async fn set_hidden(&self, is_hidden: bool) {
+        self.submit("SubmitTaskStateChange", &json!({ "isHidden": is_hidden })).await;
+    }
+
     /// Whether ECS was told to stop it.
     pub async fn is_told_to_stop(&self) -> bool {
         self.world().describe(&self.arn).await["desiredStatus"] == "STOPPED"
