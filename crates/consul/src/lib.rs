@@ -20,10 +20,15 @@ mod authorization;
 mod bootstrap;
 mod catalog;
 mod credential;
+mod discovery_chain;
 mod endpoints;
 mod error;
 mod http;
+mod intentions;
+mod peerings;
+mod proxies;
 mod request;
+mod roots;
 mod servers;
 
 pub use self::{
@@ -33,9 +38,17 @@ pub use self::{
     bootstrap::{Fields, Object, ObjectKind, ObjectReads, ObjectWrites, fields},
     catalog::{CatalogReads, CatalogWrites, MAX_TRANSACTION_OPERATIONS},
     credential::{CredentialError, CredentialSource},
+    discovery_chain::{
+        ChainNode, ChainOverrides, ChainResolver, ChainRoute, ChainSplit, ChainTarget, DiscoveryChain, RouteDefinition,
+        SubsetDefinition,
+    },
     endpoints::{ConnectorError, TlsSettings},
     error::{ConsulError, Refusal, classify},
     http::HttpConsul,
+    intentions::{HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched},
+    peerings::Peering,
+    proxies::{ConnectProxy, ProxyPlace, RegisteredUpstream},
     request::RetryPolicy,
+    roots::CaRoot,
     servers::{ConsulAddresses, ConsulUrls, EcsServers, NoServers, Server, ServerSource},
 };
