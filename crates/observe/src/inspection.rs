@@ -123,7 +123,7 @@ impl Inspector<'_> {
 
     /// The partitions that tasks may be in. Consul leaves out what a token may not read, and only newer versions say so:
     /// whether it may is asked first.
-    async fn tenancies(&self) -> Result<Vec<Tenancy>, InspectionError> {
+    pub(crate) async fn tenancies(&self) -> Result<Vec<Tenancy>, InspectionError> {
         let read_all = |resource| Permission { resource, access: "read", segment: Segment::All };
         let home = &self.default_tenancy;
         let missing = self.consul.missing_permissions(home, &["node", "service"].map(read_all)).await?;
