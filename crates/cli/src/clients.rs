@@ -18,7 +18,7 @@ pub(super) struct Clients {
     pub(super) ecs: AwsEcs,
     pub(super) consul: HttpConsul,
     /// The tenancy of tasks without Enterprise tags.
-    tenancy: Tenancy,
+    pub(super) tenancy: Tenancy,
     consul_hosts: BTreeSet<String>,
 }
 

@@ -47,7 +47,7 @@ impl Commands {
 }
 
 /// A name as one word of a shell: in quotes, if a shell reads one of its characters.
-pub(super) fn word(name: &str) -> String {
+pub(crate) fn word(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { quoted(name) }
 }
