@@ -260,7 +260,7 @@ def oncall() -> list[dict]:
         ("Functions", ["lambda:GetFunctionConcurrency", "lambda:GetPolicy"], function, None),
     ]
     read = {"cloudwatch:DescribeAlarms", "lambda:GetAccountSettings", "lambda:ListEventSourceMappings"}
-    for command in ("status", "why", "doctor", "sweep", "redrive"):
+    for command in ("status", "why", "path", "doctor", "sweep", "redrive"):
         read |= documented(command)
     read -= {action for _, actions, _, _ in narrow for action in actions}
     if writes := [action for action in read if not re.search(r":(Describe|Get|List)", action)]:

@@ -204,7 +204,7 @@ impl Asking<'_> {
         let own = self.in_own_tenancy(name);
         let service = ServiceAt { tenancy: self.place.tenancy.clone().unwrap_or(own.tenancy), ..own };
         let intentions = reader.intentions(IntentionEnd::Destination, &service).await;
-        let datacenter = reader.mesh().await.datacenter;
+        let datacenter = reader.datacenter().await;
         let errors = [intentions.as_ref().err(), datacenter.as_ref().err()];
         let problems = errors.into_iter().flatten().map(unread).collect();
         let callers = intentions.ok().map(|intentions| callers(&intentions, &datacenter));

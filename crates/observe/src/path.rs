@@ -121,10 +121,15 @@ impl<'a> Inspector<'a> {
 }
 
 impl PathReader<'_> {
+    /// One request.
+    pub async fn datacenter(&self) -> Answer<Datacenter> {
+        Ok(self.consul.datacenter().await?)
+    }
+
     /// Two requests.
     pub async fn mesh(&self) -> MeshReading {
-        let (datacenter, roots) = tokio::join!(self.consul.datacenter(), self.consul.ca_roots());
-        MeshReading { datacenter: datacenter.map_err(Into::into), roots: roots.map_err(Into::into) }
+        let (datacenter, roots) = tokio::join!(self.datacenter(), self.consul.ca_roots());
+        MeshReading { datacenter, roots: roots.map_err(Into::into) }
     }
 
     /// One request.

@@ -186,6 +186,8 @@ async fn a_request_is_followed_until_nothing_stops_it() {
     assert!(last.contains("is blocked: no ingress rule of sg-api allows TCP port 20000 from "), "{last}");
     let command = "  aws ec2 authorize-security-group-ingress --group-id sg-api --ip-permissions ";
     assert!(said.out.lines().any(|line| line.starts_with(command)), "{}", said.out);
+    let dial = said.out.lines().find(|line| line.contains("--command 'nc -zvw3 ")).unwrap_or_default();
+    assert!(dial.starts_with("  aws ecs execute-command --cluster path --task "), "{}", said.out);
     // Every destination is the one that it has
     let all = services.answer(&[web, "--output", "json"]).await.json();
     assert_eq!(all["paths"].as_array().unwrap().len(), 1, "{all:#}");

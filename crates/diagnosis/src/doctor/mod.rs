@@ -16,7 +16,7 @@ use mesh::{cluster_selection::ClusterSelection, permissions::required};
 use observe::{AccountReading, ConsulReading, DeployedStack, Inspection, PartsReading, Read, SurroundingsReading};
 use serde::Serialize;
 
-pub(crate) use self::commands::word;
+pub(crate) use self::commands::{quoted, word};
 use self::functions::Subject;
 pub use self::{
     commands::Commands,

@@ -43,7 +43,7 @@ fn of_leg(evidence: &PathEvidence<'_>, leg: &Leg<'_>) -> Option<PathLine> {
         return None;
     }
     let passing = proxies.iter().filter(|proxy| proxy.is_passing()).count();
-    let of_all = format!("{passing} of {} of {name} pass", counted_proxies(proxies.len()));
+    let of_all = format!("{passing} of {} of {name} passing", counted_proxies(proxies.len()));
     let why = format!("ecs-mesh why {}", word(&service.name));
     if passing == 0 {
         if takes_over(evidence, leg) {

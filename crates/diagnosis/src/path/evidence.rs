@@ -14,6 +14,7 @@ use observe::{
 
 use super::report::{PathEnd, PathLine, Place};
 use crate::{
+    doctor::quoted,
     status::{OnNode, TaskVerdict, verdict},
     tokens::Tokens,
     unread::unread,
@@ -72,6 +73,19 @@ impl<'a> PathEvidence<'a> {
             }));
         }
         tasks
+    }
+
+    /// The command that runs another one in the app of a task of the caller; `None` without such a task.
+    pub(super) fn in_source_task(&self, command: &str) -> Option<String> {
+        let tasks = self.tasks_of(&self.source.service);
+        let is_asked =
+            |task: &&ServiceTask<'_>| self.from_task.is_none_or(|wanted| task.member.task.arn.id() == wanted);
+        let member = tasks.iter().find(is_asked)?.member;
+        let (cluster, task) = (member.cluster.name(), member.task.arn.id());
+        let (app, command) = (&member.definition.apps().next()?.name, quoted(command));
+        Some(format!(
+            "aws ecs execute-command --cluster {cluster} --task {task} --container {app} --interactive --command {command}"
+        ))
     }
 
     /// Whether every cluster could be read, in ECS and in Consul.

@@ -144,6 +144,13 @@ impl PathLine {
         self
     }
 
+    /// Adds the commands that there are.
+    #[must_use]
+    pub(super) fn with_commands(mut self, commands: impl IntoIterator<Item = String>) -> Self {
+        self.commands.extend(commands);
+        self
+    }
+
     /// Adds what the token lacks.
     #[must_use]
     pub(super) fn lacking(self, permission: Option<String>) -> Self {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use mesh::time::elapsed;
+use mesh::{consul_ecs::ports, time::elapsed};
 use observe::CaRoot;
 
 use super::{
@@ -44,17 +44,6 @@ fn of_roots(roots: &[CaRoot], now: Timestamp) -> PathLine {
 /// What only the proxy knows.
 fn held_by_proxy(evidence: &PathEvidence<'_>) -> PathLine {
     let what = "which roots and which certificate a proxy holds, and which configuration it rejected, is in no API";
-    let line = PathLine::in_no_api(PLACE, what);
-    let tasks = evidence.tasks_of(&evidence.source.service);
-    let asked = tasks.iter().find(|task| evidence.from_task.is_none_or(|wanted| task.member.task.arn.id() == wanted));
-    let Some(task) = asked else { return line };
-    let Some(app) = task.member.definition.apps().next() else { return line };
-    line.with_command(format!(
-        "aws ecs execute-command --cluster {} --task {} --container {} --interactive --command 'curl -s \
-         http://127.0.0.1:{}/certs'",
-        task.member.cluster.name(),
-        task.member.task.arn.id(),
-        app.name,
-        mesh::consul_ecs::ports::ENVOY_ADMIN
-    ))
+    let ask = format!("curl -s http://127.0.0.1:{}/certs", ports::ENVOY_ADMIN);
+    PathLine::in_no_api(PLACE, what).with_commands(evidence.in_source_task(&ask))
 }

@@ -83,7 +83,11 @@ fn missing_rule_is_named_with_the_command_that_adds_it() {
         let line = assert_network(PlaceVerdict::Fault, part, |world| world.network.rules.as_mut().unwrap()[1] = other);
         let expected = "aws ec2 authorize-security-group-ingress --group-id sg-api --ip-permissions \
                         'IpProtocol=tcp,FromPort=20000,ToPort=20000,UserIdGroupPairs=[{GroupId=sg-web}]'";
-        assert_eq!(line.commands, [expected]);
+        let dial = format!(
+            "aws ecs execute-command --cluster prod --task {} --container app --interactive --command 'nc -zvw3 10.0.0.2 20000'",
+            id(1)
+        );
+        assert_eq!(line.commands, [expected, &dial]);
     }
     let line =
         assert_network(PlaceVerdict::Fault, "no egress rule of sg-web allows TCP port 20000 to 10.0.0.2", |world| {
