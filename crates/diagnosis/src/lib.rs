@@ -18,6 +18,7 @@ mod compare;
 pub mod doctor;
 #[cfg(test)]
 mod examples;
+mod hybrid_groups;
 mod inventory;
 mod status;
 mod tokens;
@@ -35,7 +36,7 @@ pub use self::{
     },
     tokens::{TokenSource, Tokens},
     unread::unread,
-    upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, upgrade},
+    upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, needs_mesh_entry, upgrade},
     why::{
         AuditError, Background, Condition, Found, PastEvent, Who, WhyCause, WhyReport, WhySubject, Within,
         find_service, why_service, why_task,

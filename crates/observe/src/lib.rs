@@ -39,7 +39,7 @@ pub use aws::{
     installation::{Caller, DeployedStack, Invoked, Mapping, StackResource, StackResources, Topic, TopicKey, Trail},
     queue::FailedMessage,
 };
-pub use consul::{ConsulError, OwnToken};
+pub use consul::{ConsulError, Direction, MeshEntry, OutlierDetection, OwnToken};
 
 pub use self::{
     catalog::roles_of,
@@ -56,7 +56,7 @@ pub use self::{
     },
     inspection::{InspectedTokens, Inspection, Inspector, TokensReading},
     installation::{
-        AccountReading, ConsulReading, InstallationReader, Letters, PartsReading, QueueReading, Read,
+        AccountReading, ConsulReading, InstallationReader, Letters, MeshEntryReading, PartsReading, QueueReading, Read,
         SurroundingsReading, physical_id,
     },
     observer::Observer,

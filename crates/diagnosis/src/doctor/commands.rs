@@ -53,7 +53,7 @@ pub(super) fn word(name: &str) -> String {
 }
 
 /// A text as one word of a shell, in quotes.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
