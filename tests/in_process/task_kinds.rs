@@ -359,7 +359,8 @@ async fn a_tag_that_was_lost_some_revisions_ago_is_found() {
 /// `check --cluster` names the revision that had the tag.
 #[tokio::test]
 async fn a_lost_tag_is_found_by_check_with_the_revision_that_had_it() {
-    let recorded = Recorded::of_kind("revision-without-tags");
+    // Without a service, which wants the revision with the tag
+    let recorded = Recorded { service: None, ..Recorded::of_kind("revision-without-tags") };
     let (server, ecs) = recorded.ecs().await;
     let scope = LiveScope { clusters: vec![CLUSTER.to_owned()], ..LiveScope::default() };
     let gathered = gather_live(&ecs, &scope, &|_, _| {}).await;
