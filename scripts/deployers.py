@@ -224,7 +224,7 @@ def stacksets() -> list[dict]:
 def documented(command: str) -> set[str]:
     """The AWS permissions on the page of a command, with all its options except those for before an installation."""
     section = re.search(r"(?ms)^## Permissions\n(.*?)^## ", (COMMANDS / f"{command}.md").read_text())[1]
-    return set(re.findall(r"`([a-z]+:[A-Z]\w+)`", section.split("### With `--before-install`")[0]))
+    return set(re.findall(r"`([a-z0-9]+:[A-Z]\w+)`", section.split("### With `--before-install`")[0]))
 
 
 def oncall() -> list[dict]:

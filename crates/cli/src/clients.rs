@@ -36,6 +36,10 @@ impl Clients {
         })
     }
 
+    pub(super) fn tenancy(&self) -> &Tenancy {
+        &self.tenancy
+    }
+
     pub(super) fn inspector(&self, installation: &Installation) -> Inspector<'_> {
         Inspector {
             ecs: &self.ecs,

@@ -2,7 +2,7 @@
 //! [`HttpConsul`] implements all of them.
 //!
 //! ```text
-//!  TokenReads   CatalogReads   AgentReads   ObjectReads   Logins  Permissions  ServerVersion
+//!  TokenReads   CatalogReads   AgentReads   ObjectReads   Logins  Permissions  ServerVersion  ConfigEntries
 //!  TokenWrites  CatalogWrites  AgentWrites  ObjectWrites
 //!       └─────────────┴──────┬──────┴────────────┴───────────┴─────────┴─────────┘
 //!             HttpConsul (http): retries, failover between servers
@@ -19,6 +19,7 @@ mod array;
 mod authorization;
 mod bootstrap;
 mod catalog;
+mod config_entry;
 mod credential;
 mod discovery_chain;
 mod endpoints;
@@ -37,6 +38,7 @@ pub use self::{
     authorization::{Logins, OwnToken, Permissions},
     bootstrap::{Fields, Object, ObjectKind, ObjectReads, ObjectWrites, fields},
     catalog::{CatalogReads, CatalogWrites, MAX_TRANSACTION_OPERATIONS},
+    config_entry::{ConfigEntries, Direction, MeshEntry, OutlierDetection},
     credential::{CredentialError, CredentialSource},
     discovery_chain::{
         ChainNode, ChainOverrides, ChainResolver, ChainRoute, ChainSplit, ChainTarget, DiscoveryChain, RouteDefinition,

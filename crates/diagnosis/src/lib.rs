@@ -21,6 +21,7 @@ mod compare;
 pub mod doctor;
 #[cfg(test)]
 mod examples;
+mod hybrid_groups;
 mod inventory;
 mod path;
 mod status;
@@ -43,7 +44,7 @@ pub use self::{
     },
     tokens::{TokenSource, Tokens},
     unread::{problems, unread},
-    upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, upgrade},
+    upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, needs_mesh_entry, upgrade},
     why::{
         AuditError, Background, Condition, Found, PastEvent, Who, WhyCause, WhyReport, WhySubject, Within,
         find_service, why_service, why_task,

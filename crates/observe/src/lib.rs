@@ -44,9 +44,9 @@ pub use aws::{
     queue::FailedMessage,
 };
 pub use consul::{
-    CaRoot, ChainNode, ChainOverrides, ChainResolver, ChainTarget, ConnectProxy, ConsulError, Datacenter,
-    DiscoveryChain, HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched, OwnToken,
-    Peering, RegisteredUpstream,
+    CaRoot, ChainNode, ChainOverrides, ChainResolver, ChainTarget, ConnectProxy, ConsulError, Datacenter, Direction,
+    DiscoveryChain, HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched, MeshEntry,
+    OutlierDetection, OwnToken, Peering, RegisteredUpstream,
 };
 
 pub use self::{
@@ -64,7 +64,7 @@ pub use self::{
     },
     inspection::{InspectedTokens, Inspection, Inspector, TokensReading},
     installation::{
-        AccountReading, ConsulReading, InstallationReader, Letters, PartsReading, QueueReading, Read,
+        AccountReading, ConsulReading, InstallationReader, Letters, MeshEntryReading, PartsReading, QueueReading, Read,
         SurroundingsReading, physical_id,
     },
     network::{NetworkReading, read_network},
