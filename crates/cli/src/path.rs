@@ -95,7 +95,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         let clients = Clients::new(&arguments.aws).await?;
         let progress = Progress::new()?;
         let asking = Asking { arguments, place, clients: &clients, progress: &progress };
-        let report = progress.during(asking.report()).await?;
+        // On the heap: it carries the space of the reads of AWS and Consul.
+        let report = progress.during(Box::pin(asking.report())).await?;
         arguments.output.show(&report, text, streams)?;
         streams.problems(&report.problems);
         Ok(exit(&report))
@@ -132,9 +133,9 @@ impl Asking<'_> {
         let (observed, tokens) = self.clients.read(&installation, &clusters, self.progress).await;
         self.progress.say("following requests");
         let reader = inspector.paths().await;
-        let mesh = reader.mesh().await;
         let known = tokens.as_ref().ok().and_then(Option::as_ref);
         let source = reader.source(&self.source(&observed)?).await;
+        let mesh = reader.mesh(&source.service.tenancy).await;
         let mut problems = problems(&observed);
         let mut destinations = Vec::new();
         for destination in self.destinations(&reader, &source, &mut problems).await {

@@ -94,6 +94,17 @@ impl MeshEntry {
         Value::Object(fields)
     }
 
+    /// The lowest TLS version that proxies take and the highest that they offer, if no connection can have both.
+    pub fn contradicting_versions(&self) -> Option<(&str, &str)> {
+        let version = |direction: Direction, bound: &str| {
+            let version = self.0.get("TLS")?.get(direction.as_str())?.get(bound)?.as_str()?;
+            Some(version).filter(|version| version.starts_with("TLSv1_"))
+        };
+        let lowest = version(Direction::Incoming, "TLSMinVersion")?;
+        let highest = version(Direction::Outgoing, "TLSMaxVersion")?;
+        (lowest > highest).then_some((lowest, highest))
+    }
+
     /// Its partition (Enterprise).
     pub fn partition(&self) -> Option<&str> {
         self.0.get("Partition")?.as_str()
@@ -146,7 +157,7 @@ impl ConfigEntries for HttpConsul {
 
 impl HttpConsul {
     /// A config entry. A Consul that does not know the kind has none.
-    async fn entry<T: DeserializeOwned>(&self, request: &Request) -> Result<Option<T>, ConsulError> {
+    pub(crate) async fn entry<T: DeserializeOwned>(&self, request: &Request) -> Result<Option<T>, ConsulError> {
         match self.json(request).await {
             Err(ConsulError::Refused { reason, .. }) if reason.contains("invalid config entry kind") => Ok(None),
             answer => if_found(answer),

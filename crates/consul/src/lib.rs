@@ -26,6 +26,7 @@ mod endpoints;
 mod error;
 mod http;
 mod intentions;
+mod limits;
 mod peerings;
 mod proxies;
 mod request;
@@ -48,6 +49,7 @@ pub use self::{
     error::{ConsulError, Refusal, classify},
     http::HttpConsul,
     intentions::{HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched},
+    limits::{CallLimits, ServiceLimits},
     peerings::Peering,
     proxies::{ConnectProxy, ProxyPlace, RegisteredUpstream},
     request::RetryPolicy,

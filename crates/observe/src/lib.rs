@@ -44,9 +44,9 @@ pub use aws::{
     queue::FailedMessage,
 };
 pub use consul::{
-    CaRoot, ChainNode, ChainOverrides, ChainResolver, ChainTarget, ConnectProxy, ConsulError, Datacenter, Direction,
-    DiscoveryChain, HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched, MeshEntry,
-    OutlierDetection, OwnToken, Peering, RegisteredUpstream,
+    CaRoot, CallLimits, ChainNode, ChainOverrides, ChainResolver, ChainTarget, ConnectProxy, ConsulError, Datacenter,
+    Direction, DiscoveryChain, HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched,
+    MeshEntry, OutlierDetection, OwnToken, Peering, RegisteredUpstream, ServiceLimits,
 };
 
 pub use self::{

@@ -7,8 +7,8 @@ use std::{
 };
 
 use consul::{
-    CaRoot, ChainOverrides, ChainTarget, ConnectProxy, Datacenter, DiscoveryChain, HttpConsul, Intention, IntentionEnd,
-    Logins as _, Peering, ProxyPlace, RegisteredUpstream,
+    CaRoot, ChainOverrides, ChainTarget, ConfigEntries as _, ConnectProxy, Datacenter, DiscoveryChain, HttpConsul,
+    Intention, IntentionEnd, Logins as _, MeshEntry, Peering, ProxyPlace, RegisteredUpstream, ServiceLimits,
 };
 use mesh::tenancy::Tenancy;
 
@@ -32,6 +32,8 @@ pub struct ServiceAt {
 pub struct MeshReading {
     pub datacenter: Answer<Datacenter>,
     pub roots: Answer<Vec<CaRoot>>,
+    /// The config entry `mesh` of the caller's partition; `None` if there is none.
+    pub entry: Answer<Option<MeshEntry>>,
 }
 
 /// What is read of the service that calls.
@@ -39,6 +41,7 @@ pub struct MeshReading {
 pub struct SourceReading {
     pub service: ServiceAt,
     pub proxies: Answer<Vec<ConnectProxy>>,
+    pub limits: Answer<Option<ServiceLimits>>,
 }
 
 /// What is read of the service that is called.
@@ -55,6 +58,7 @@ pub struct DestinationReading {
     pub names: Option<Answer<Vec<String>>>,
     /// The peering, if the service is a peer's; `None` in it if there is no such peering.
     pub peering: Option<Answer<Option<Peering>>>,
+    pub limits: Answer<Option<ServiceLimits>>,
 }
 
 impl ServiceAt {
@@ -126,18 +130,20 @@ impl PathReader<'_> {
         Ok(self.consul.datacenter().await?)
     }
 
+    /// Three requests.
+    pub async fn mesh(&self, tenancy: &Tenancy) -> MeshReading {
+        let (datacenter, roots, entry) =
+            tokio::join!(self.datacenter(), self.consul.ca_roots(), self.consul.mesh_entry(tenancy));
+        MeshReading { datacenter, roots: roots.map_err(Into::into), entry: entry.map_err(Into::into) }
+    }
+
     /// Two requests.
-    pub async fn mesh(&self) -> MeshReading {
-        let (datacenter, roots) = tokio::join!(self.datacenter(), self.consul.ca_roots());
-        MeshReading { datacenter, roots: roots.map_err(Into::into) }
-    }
-
-    /// One request.
     pub async fn source(&self, service: &ServiceAt) -> SourceReading {
-        SourceReading { service: service.clone(), proxies: self.proxies(service, "").await }
+        let (proxies, limits) = tokio::join!(self.proxies(service, ""), self.limits(service));
+        SourceReading { service: service.clone(), proxies, limits }
     }
 
-    /// One request for the chain or the peering, one for each of its targets, and one for each service of it; one more for the names
+    /// One request for its limits, one for the chain or the peering, one for each of its targets, and one for each service of it; one more for the names
     /// of all services, if a target has no proxy. `overrides` are those of the caller's upstream.
     pub async fn destination(&self, service: &ServiceAt, overrides: &ChainOverrides) -> DestinationReading {
         let ServiceAt { name, tenancy, datacenter, peer } = service;
@@ -165,13 +171,18 @@ impl PathReader<'_> {
             Some(peer) => Some(self.consul.peering(peer, tenancy).await.map_err(Into::into)),
             None => None,
         };
+        let limits = if peer.is_none() { self.limits(service).await } else { Ok(None) };
         let (service, chain) = (service.clone(), chain.map_err(Into::into));
-        DestinationReading { service, chain, proxies, intentions, names, peering }
+        DestinationReading { service, chain, proxies, intentions, names, peering, limits }
     }
 
     /// The intentions of which a service is one end, in order of precedence. One request.
     pub async fn intentions(&self, end: IntentionEnd, service: &ServiceAt) -> Answer<Vec<Intention>> {
         Ok(self.consul.intentions(end, &service.name, &service.tenancy).await?)
+    }
+
+    async fn limits(&self, service: &ServiceAt) -> Answer<Option<ServiceLimits>> {
+        Ok(self.consul.service_limits(&service.name, &service.tenancy).await?)
     }
 
     async fn proxies(&self, service: &ServiceAt, filter: &str) -> Answer<Vec<ConnectProxy>> {

@@ -12,6 +12,7 @@ mod chain;
 mod destination_tasks;
 mod ends;
 mod evidence;
+mod limits;
 mod name;
 mod network;
 mod permission;
@@ -35,13 +36,14 @@ pub use self::{
 type Judge = fn(&PathEvidence<'_>) -> Vec<PathLine>;
 
 /// The places, in the order of the request. The first fault decides the sentence.
-const PLACES: [Judge; 9] = [
+const PLACES: [Judge; 10] = [
     source_tasks::judge,
     way_out::judge,
     url::judge,
     name::judge,
     permission::judge,
     network::judge,
+    limits::judge,
     border::judge,
     destination_tasks::judge,
     trust::judge,

@@ -21,6 +21,8 @@ pub enum Place {
     Permission,
     /// Whether security groups and network ACLs let the connection through.
     Network,
+    /// What may cut off some of the requests: limits, outlier detection, TLS versions.
+    Limits,
     /// Whether the service of a peer is exported to this cluster.
     Border,
     /// The proxies that take the request.
@@ -39,6 +41,7 @@ impl Place {
             Self::Name => "name",
             Self::Permission => "permission",
             Self::Network => "network",
+            Self::Limits => "limits",
             Self::Border => "border",
             Self::DestinationTasks => "destination-tasks",
             Self::Trust => "trust",

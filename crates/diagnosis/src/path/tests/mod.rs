@@ -2,6 +2,7 @@
 
 mod asked;
 mod border;
+mod limits;
 mod name;
 mod network;
 mod permission;
@@ -113,8 +114,13 @@ impl World {
                     allows_calls_by_default: false,
                 }),
                 roots: Ok(vec![root("2026-01-01T00:00:00Z", "2036-01-01T00:00:00Z")]),
+                entry: Ok(None),
             },
-            source: SourceReading { service: service("web"), proxies: Ok(vec![of_task(1), of_task(2)]) },
+            source: SourceReading {
+                service: service("web"),
+                proxies: Ok(vec![of_task(1), of_task(2)]),
+                limits: Ok(None),
+            },
             destination: DestinationReading {
                 service: service("api"),
                 proxies: chain.targets.keys().map(|target| (target.clone(), Ok(api.clone()))).collect(),
@@ -122,6 +128,7 @@ impl World {
                 intentions: [(service("api"), Ok(allowed))].into(),
                 names: None,
                 peering: None,
+                limits: Ok(None),
             },
             network: network::open(),
             request: None,
@@ -209,6 +216,7 @@ fn path_without_a_fault_is_open() {
             (Place::Name, PlaceVerdict::Ok),
             (Place::Permission, PlaceVerdict::Ok),
             (Place::Network, PlaceVerdict::Ok),
+            (Place::Limits, PlaceVerdict::Ok),
             (Place::DestinationTasks, PlaceVerdict::Ok),
             (Place::Trust, PlaceVerdict::Ok),
             // What no API has does not make the answer unknown.
@@ -253,6 +261,7 @@ fn one_failed_read_makes_its_line_unknown_and_stops_nothing() {
             network::apart(world);
             world.network.acls = Err(not_authorized());
         }),
+        (Place::Limits, r#"service_prefix "" { policy = "read" }"#, |world| world.source.limits = Err(refused())),
         (Place::DestinationTasks, r#"service_prefix "" { policy = "read" }"#, |world| {
             world.destination.proxies.values_mut().for_each(|proxies| *proxies = Err(refused()));
         }),
