@@ -5,8 +5,8 @@ use serde_json::{Map, json};
 
 use super::*;
 
-fn limits(case: &str) -> Option<ServiceLimits> {
-    Some(serde_json::from_value(answer(NEW, case)).unwrap())
+fn limits(case: &str) -> ServiceLimits {
+    serde_json::from_value(answer(NEW, case)).unwrap()
 }
 
 #[track_caller]
@@ -18,11 +18,11 @@ fn assert_limits(verdict: PlaceVerdict, part: &str, change: impl FnOnce(&mut Wor
 fn connections_that_the_destination_takes_are_named() {
     let part = "each proxy of api takes at most 2 connections (MaxInboundConnections)";
     let line =
-        assert_limits(PlaceVerdict::Possible, part, |world| world.destination.limits = Ok(limits("read limits")));
+        assert_limits(PlaceVerdict::Possible, part, |world| world.destination.limits = Ok(Some(limits("read limits"))));
     assert_eq!(line.commands, ["consul config read -kind service-defaults -name api"]);
     // An entry without a limit
     assert_limits(PlaceVerdict::Ok, "no limit is set", |world| {
-        world.destination.limits = Ok(limits("read limits of upstreams"))
+        world.destination.limits = Ok(Some(limits("read limits of upstreams")));
     });
 }
 
@@ -30,7 +30,7 @@ fn connections_that_the_destination_takes_are_named() {
 fn limits_of_calls_are_merged_as_consul_does() {
     let set = |name: &'static str| {
         move |world: &mut World| {
-            world.source.limits = Ok(limits("read limits of upstreams"));
+            world.source.limits = Ok(Some(limits("read limits of upstreams")));
             world.destination.service.name = name.to_owned();
         }
     };
@@ -41,7 +41,7 @@ fn limits_of_calls_are_merged_as_consul_does() {
     let merged = "each proxy of web limits its calls: MaxConnections 1";
     assert_eq!(said, [merged, "outlier detection of web may eject instances of api that fail"]);
     assert_limits(PlaceVerdict::Possible, "each proxy of web limits its calls: MaxConnections 1", set("orders"));
-    assert_limits(PlaceVerdict::Ok, "no limit is set", |world| world.source.limits = Ok(limits("read limits")));
+    assert_limits(PlaceVerdict::Ok, "no limit is set", |world| world.source.limits = Ok(Some(limits("read limits"))));
 }
 
 #[test]
