@@ -224,7 +224,7 @@ def stacksets() -> list[dict]:
 def documented(command: str) -> set[str]:
     """The AWS permissions on the page of a command, with all its options except those for before an installation."""
     section = re.search(r"(?ms)^## Permissions\n(.*?)^## ", (COMMANDS / f"{command}.md").read_text())[1]
-    return set(re.findall(r"`([a-z]+:[A-Z]\w+)`", section.split("### With `--before-install`")[0]))
+    return set(re.findall(r"`([a-z0-9]+:[A-Z]\w+)`", section.split("### With `--before-install`")[0]))
 
 
 def oncall() -> list[dict]:
@@ -260,7 +260,7 @@ def oncall() -> list[dict]:
         ("Functions", ["lambda:GetFunctionConcurrency", "lambda:GetPolicy"], function, None),
     ]
     read = {"cloudwatch:DescribeAlarms", "lambda:GetAccountSettings", "lambda:ListEventSourceMappings"}
-    for command in ("status", "why", "doctor", "sweep", "redrive"):
+    for command in ("status", "why", "path", "doctor", "sweep", "redrive"):
         read |= documented(command)
     read -= {action for _, actions, _, _ in narrow for action in actions}
     if writes := [action for action in read if not re.search(r":(Describe|Get|List)", action)]:

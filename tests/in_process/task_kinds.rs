@@ -356,6 +356,21 @@ async fn a_tag_that_was_lost_some_revisions_ago_is_found() {
     }
 }
 
+/// `check --cluster` names the revision that had the tag.
+#[tokio::test]
+async fn a_lost_tag_is_found_by_check_with_the_revision_that_had_it() {
+    // Without a service, which wants the revision with the tag
+    let recorded = Recorded { service: None, ..Recorded::of_kind("revision-without-tags") };
+    let (server, ecs) = recorded.ecs().await;
+    let scope = LiveScope { clusters: vec![CLUSTER.to_owned()], ..LiveScope::default() };
+    let gathered = gather_live(&ecs, &scope, &|_, _| {}).await;
+    let findings = audit::audit(&gathered.material);
+    let lost = findings.iter().find(|finding| finding.rule.id == "consul-mesh-tag-missing").unwrap();
+    assert!(lost.message.contains(": orders:12 had it, and "), "{}", lost.message);
+    let described = server.operations().into_iter().filter(|operation| operation == "DescribeTaskDefinition").count();
+    assert_eq!(described, 2, "the revision in use, and the one before it");
+}
+
 /// What keeps an earlier revision from being read is said, and no tag is thought of.
 #[tokio::test]
 async fn an_earlier_revision_that_cannot_be_read_is_a_problem() {

@@ -50,6 +50,7 @@ impl TaskDefinition {
                 containers: numbered(reader.maps("containerDefinitions", container)),
                 proxy: reader.map("proxyConfiguration", proxy),
                 tags: reader.maps("tags", Tag::read),
+                lost_tag: None,
                 services: Vec::new(),
                 repeated_keys: node.repeated_keys(),
                 place: reader.place(),

@@ -60,11 +60,29 @@ pub struct TaskDefinition {
     /// App Mesh's proxy configuration.
     pub proxy: Field<ProxyConfiguration>,
     pub tags: List<Tag>,
+    /// What a running account says of the mesh tag that it does not have.
+    pub lost_tag: Option<LostTag>,
     /// The services of the input that run it.
     pub services: Vec<ServiceUse>,
     pub repeated_keys: Vec<RepeatedKey>,
     /// Its place in the file.
     pub place: Place,
+}
+
+/// Who had the mesh tag that a registered revision does not have.
+#[derive(Debug, Clone)]
+pub enum LostTag {
+    /// An earlier revision had it.
+    From {
+        /// The newest such revision, `family:revision`.
+        earlier: String,
+        /// The principal that registered the later revision, without its account, if ECS says it.
+        registered_by: Option<String>,
+        /// When that was, if ECS says it.
+        registered_at: Option<String>,
+    },
+    /// An earlier revision could not be read: it, and why.
+    Unread(String, String),
 }
 
 /// The call of a Terraform module, through which its definitions are read.

@@ -14,7 +14,7 @@ use aws_sdk_ecs::{
 use mesh::arn::TaskDefinitionArn;
 use serde_json::{Map, Value, json};
 
-use super::{AwsEcs, DESCRIBE_LIMIT, DESCRIBE_SERVICES_LIMIT, EcsError};
+use super::{AwsEcs, DESCRIBE_LIMIT, DESCRIBE_SERVICES_LIMIT, EcsError, timestamp};
 
 /// An ECS service, with the fields that the audit uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,6 +173,8 @@ fn task_definition(definition: &TaskDefinition) -> Value {
         "volumes": all(definition.volumes(), volume),
         "proxyConfiguration": definition.proxy_configuration().map(proxy),
         "containerDefinitions": all(definition.container_definitions(), container),
+        "registeredAt": definition.registered_at().and_then(timestamp).map(|at| at.to_string()),
+        "registeredBy": definition.registered_by(),
     }))
 }
 

@@ -13,6 +13,9 @@ const fn line(minor: u64) -> Release {
 pub const NEWEST: Release = line(10);
 /// The first line of Consul with auth methods of type `aws-iam`, with which tasks log in.
 pub const FIRST_CONSUL_WITH_LOGINS: Release = Release::line(1, 12);
+/// The first line of Consul that sends proxies the hybrid group X25519MLKEM768 where TLS 1.3 is demanded and no groups are named. Source:
+/// <https://github.com/hashicorp/consul/pull/23884>
+pub const FIRST_CONSUL_WITH_HYBRID_GROUPS: Release = Release::line(2, 1);
 /// The newest line of Consul that this version knows.
 pub const NEWEST_CONSUL: Release = Release::line(2, 1);
 
