@@ -356,6 +356,20 @@ async fn a_tag_that_was_lost_some_revisions_ago_is_found() {
     }
 }
 
+/// A task runs without `GuardDuty`'s agent. That is no fault of it.
+#[tokio::test]
+async fn a_container_that_aws_adds_and_cannot_start_is_a_note() {
+    let of_kind = async |kind: &str| row(&Recorded::of_kind(kind).inspected().await).unwrap();
+    let row = of_kind("guardduty").await;
+    let notes = row.notes.join("; ");
+    let start =
+        "runs without a container that AWS has added: aws-guardduty-agent-Xy12Zq did not run (CannotPullContainerError";
+    assert!(row.state == State::Healthy && row.notes.len() == 1 && notes.contains(start), "{row:?}");
+    for kind in ["service-connect", "managed-instances"] {
+        assert_eq!(of_kind(kind).await.notes, [""; 0], "{kind}");
+    }
+}
+
 /// `check --cluster` names the revision that had the tag.
 #[tokio::test]
 async fn a_lost_tag_is_found_by_check_with_the_revision_that_had_it() {

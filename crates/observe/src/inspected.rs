@@ -21,7 +21,7 @@ use mesh::{
     secret_name::SecretNames,
     settings::{TokenMode, TokenSettings},
     tags::Tags,
-    task::{DescribedTask, TaskPhase},
+    task::{ContainerEnd, DescribedTask, TaskPhase},
     tenancy::Tenancy,
 };
 
@@ -69,6 +69,8 @@ pub struct InspectedCluster {
     pub services: Vec<MemberService>,
     /// The tasks of the mesh, those included that have stopped within about an hour.
     pub tasks: Vec<MemberTask>,
+    /// The containers that AWS adds to living tasks of the mesh, and that did not start.
+    pub added: Vec<(TaskId, ContainerEnd)>,
     /// The other tasks: outside the mesh, or not described, or of a definition that could not be read.
     pub others: BTreeSet<TaskId>,
     /// The services and tasks that are not in the mesh.
@@ -177,6 +179,7 @@ impl InspectedCluster {
             definitions,
             services: Vec::new(),
             tasks: Vec::new(),
+            added: Vec::new(),
             others: BTreeSet::new(),
             outside: Outside::default(),
             untagged: Vec::new(),
@@ -244,6 +247,10 @@ impl InspectedCluster {
             let definition = self.definitions.of_task(&task).cloned();
             if let (Ok(Classification::Member(identity)), Some(definition)) = (&classified, &definition) {
                 let (definition, is_enterprise) = (Arc::clone(definition), default_tenancy.partition().is_some());
+                if task.phase.is_living() {
+                    let added = task.added_that_did_not_start(&definition).cloned();
+                    self.added.extend(added.map(|end| (task.arn.id().clone(), end)));
+                }
                 self.tasks.push(MemberTask::new(self.arn.clone(), task, definition, identity.clone(), is_enterprise));
                 continue;
             }

@@ -251,7 +251,9 @@ impl<'a> Row<'a> {
 
     /// What is no fault of it, and has no effect that its author expects.
     fn notes(&self) -> Vec<String> {
-        outlier_detection::notes(self.cluster, |service| self.is_its(service))
+        let added = self.cluster.added.iter().filter(|(id, _)| self.tasks.iter().any(|it| it.task.arn.id() == id));
+        let added = added.map(|(id, end)| format!("task {id} runs without a container that AWS has added: {end}"));
+        outlier_detection::notes(self.cluster, |service| self.is_its(service)).into_iter().chain(added).collect()
     }
 
     /// Fewer tasks run than are wanted, and one has failed, or cannot be started.
