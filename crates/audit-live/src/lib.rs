@@ -198,6 +198,8 @@ fn service_use(service: &RunningService, definition: &TaskDefinition, place: &Pl
         service_name: field(&Some(service.name.clone())),
         propagate_tags: field(&service.propagate_tags),
         launch_type: field(&service.launch_type),
+        strategy: field(&service.strategy),
+        controller: field(&service.controller),
         // Only the inventory of files lists them.
         capacity_providers: unread(place),
         // Its tags are copied to tasks only with SERVICE, which is in `propagate_tags`.

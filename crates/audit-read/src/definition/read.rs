@@ -74,6 +74,8 @@ pub fn service_use(
         service_name: reader.text("serviceName"),
         propagate_tags: reader.text("propagateTags"),
         launch_type: reader.text("launchType"),
+        strategy: reader.map("deploymentConfiguration", |deployment| deployment.text("strategy")).flatten(),
+        controller: reader.map("deploymentController", |controller| controller.text("type")).flatten(),
         capacity_providers: reader.maps("capacityProviderStrategy", |item| item.text("capacityProvider")),
         tags: reader.maps("tags", Tag::read),
         load_balancers: reader.maps("loadBalancers", LoadBalancer::read),

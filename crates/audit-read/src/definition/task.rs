@@ -236,6 +236,10 @@ pub struct ServiceUse {
     pub propagate_tags: Field<Text>,
     /// `EC2`, `FARGATE`, `EXTERNAL`.
     pub launch_type: Field<Text>,
+    /// How a deployment shifts requests: `ROLLING`, `BLUE_GREEN`, `LINEAR` or `CANARY`.
+    pub strategy: Field<Text>,
+    /// What deploys it: `ECS`, `CODE_DEPLOY` or `EXTERNAL`.
+    pub controller: Field<Text>,
     /// The names of its capacity providers, which it has instead of a launch type.
     pub capacity_providers: List<Field<Text>>,
     /// The tags of the service itself.

@@ -263,12 +263,29 @@ mod tests {
             },
             propagate_tags: field(propagate_tags),
             launch_type: field(Maybe::Absent),
+            strategy: field(Maybe::Absent),
+            controller: field(Maybe::Absent),
             load_balancers: List { items: Vec::new(), is_complete: true, place: Place::default(), is_present: false },
             tags: List { items: tags, is_complete: true, place: Place::default(), is_present: true },
             place: Place::default(),
         });
         let findings = audit(&material);
         findings.iter().filter(|finding| finding.rule.id == CONSUL_TAGS_NOT_PROPAGATED.id).count()
+    }
+
+    #[test]
+    fn a_definition_that_ecs_printed_without_its_tags_is_a_warning() {
+        let found = |tags: &str| {
+            let mut definition: serde_json::Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+            let arn = "arn:aws:ecs:us-east-1:123456789012:task-definition/web:41";
+            definition["taskDefinitionArn"] = arn.into();
+            definition["tags"] = serde_json::from_str(tags).unwrap();
+            let findings = audit(&material(&definition.to_string()));
+            findings.into_iter().map(|finding| (finding.severity, finding.message)).collect::<Vec<_>>()
+        };
+        let message = "this is web:41 as ECS prints it without its tags: a revision made of it is not in the mesh";
+        assert_eq!(found("[]"), [(Severity::Warning, message.to_owned())]);
+        assert_eq!(found(r#"[{"key":"consul.hashicorp.com/mesh","value":"true"}]"#), []);
     }
 
     #[test]

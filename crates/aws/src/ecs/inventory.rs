@@ -27,6 +27,10 @@ pub struct RunningService {
     pub propagate_tags: Option<String>,
     /// `EC2`, `FARGATE` or `EXTERNAL`; `None` with a capacity provider strategy.
     pub launch_type: Option<String>,
+    /// `ROLLING`, `BLUE_GREEN`, `LINEAR` or `CANARY`.
+    pub strategy: Option<String>,
+    /// `ECS`, `CODE_DEPLOY` or `EXTERNAL`; `None` means ECS.
+    pub controller: Option<String>,
     /// Whether Express Mode manages it.
     pub is_express: bool,
 }
@@ -148,6 +152,8 @@ fn running_service(service: &Service) -> RunningService {
         task_definitions: deployed.chain(service.task_definition()).map(str::to_owned).collect(),
         propagate_tags: service.propagate_tags().map(|tags| tags.as_str().to_owned()),
         launch_type: service.launch_type().map(|kind| kind.as_str().to_owned()),
+        strategy: service.deployment_configuration().and_then(|it| Some(it.strategy()?.as_str().to_owned())),
+        controller: service.deployment_controller().map(|controller| controller.r#type().as_str().to_owned()),
         is_express: service.resource_management_type() == Some(&ResourceManagementType::Ecs),
     }
 }

@@ -185,8 +185,10 @@ features! {
         Configuration: Releases::since(3),
         /// Their definitions start Envoy with `envoy-entrypoint`; the program is one release older.
         EnvoyEntryPoint: Releases::since(3),
-        /// The modules use the configuration, and an init process that forwards signals.
-        ConfiguredModules: Releases::since(4),
+        /// The modules use the configuration. <https://github.com/hashicorp/terraform-aws-consul-ecs/pull/80>
+        ConfiguredModules: Releases::since(3),
+        /// The containers of consul-ecs have an init process that forwards signals.
+        InitProcess: Releases::since(4),
         /// Tasks log in instead of reading a token from a secret. <https://github.com/hashicorp/consul-ecs/pull/69>
         Login: Releases::since(5),
         /// A family that names a service is written in lower case.
