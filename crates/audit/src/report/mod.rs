@@ -133,7 +133,7 @@ pub fn page(rule: &Rule) -> String {
     page_at(DOCS, rule)
 }
 
-/// The page about a command, next to those of the rules.
+/// The page about a command, next to the pages of the rules.
 pub fn command_page(command: &str) -> String {
     let reference = DOCS.trim_end_matches('/').trim_end_matches("/rules");
     format!("{reference}/commands/{command}.md")

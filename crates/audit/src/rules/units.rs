@@ -96,7 +96,7 @@ pub(super) static CONSUL_TIMEOUT_MILLISECONDS: Rule = Rule {
     explanation: "\
 The timeouts in `proxy.config` and in `config` of an upstream are in milliseconds, as their names say: one minute is \
 60000. A request timeout below a tenth of a second, or a connect timeout below ten milliseconds, was probably meant in \
-seconds. A text with a unit is no number, and Consul ignores all settings beside it. Zero switches a timeout off.",
+seconds. A text with a unit is no number, and with it Consul ignores every setting of the block. Zero switches a timeout off.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/proxy/envoy"],
     example: Some(
         Base::Dataplane
