@@ -19,7 +19,6 @@ use super::{
     project::{Judged, Project, TOP},
     text,
 };
-use crate::explain;
 
 /// The name of the program in lists of diagnostics.
 const SOURCE: &str = "ecs-mesh";
@@ -89,7 +88,7 @@ impl Project {
         let mut range = None;
         for (_, finding, _) in self.findings_in(path) {
             let place = place(finding);
-            let page = explain::markdown(finding.rule);
+            let page = finding.rule.page.markdown();
             if text::contains(&place, position) && !pages.contains(&page) {
                 range.get_or_insert(place);
                 pages.push(page);
