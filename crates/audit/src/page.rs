@@ -11,23 +11,29 @@ pub struct Page {
     /// The ID of the rule, which is the heading of its texts.
     pub(crate) id: &'static str,
     /// The name of the file, without its extension.
-    pub(crate) file: &'static str,
-    pub(crate) text: &'static str,
-    pub(crate) texts: OnceLock<Texts>,
+    file: &'static str,
+    text: &'static str,
+    texts: OnceLock<Texts>,
 }
 
-/// The page of the rule with this ID, which may be a section of another file.
+/// The text of a file with this name.
+macro_rules! text_of {
+    ($file:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/rules/", $file, ".md"))
+    };
+}
+pub(crate) use text_of;
+
+/// The page that the rules of App Mesh share.
+pub(crate) static APP_MESH: &str = text_of!("app-mesh");
+
+/// The page of the rule with this ID, or its section of the page that the rules of App Mesh share.
 macro_rules! page {
     ($id:literal) => {
-        $crate::page::page!($id, in $id)
+        $crate::page::Page::new($id, $id, $crate::page::text_of!($id))
     };
-    ($id:literal, in $file:literal) => {
-        $crate::page::Page {
-            id: $id,
-            file: $file,
-            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/rules/", $file, ".md")),
-            texts: std::sync::OnceLock::new(),
-        }
+    ($id:literal, in APP_MESH) => {
+        $crate::page::Page::new($id, "app-mesh", $crate::page::APP_MESH)
     };
 }
 pub(crate) use page;
@@ -56,6 +62,10 @@ pub struct Texts {
 }
 
 impl Page {
+    pub(crate) const fn new(id: &'static str, file: &'static str, text: &'static str) -> Self {
+        Self { id, file, text, texts: OnceLock::new() }
+    }
+
     /// What the page says.
     pub fn texts(&self) -> &Texts {
         self.texts.get_or_init(|| Texts::read(self.body()).unwrap_or_default())
@@ -122,7 +132,7 @@ mod tests {
         - <https://a.example>\n- <https://b.example>\n\n## a-second\n\nNothing else.\n";
 
     fn section(id: &'static str) -> Page {
-        Page { id, file: "two", text: FILE, texts: OnceLock::new() }
+        Page::new(id, "two", FILE)
     }
 
     #[test]

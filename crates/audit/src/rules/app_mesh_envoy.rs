@@ -5,7 +5,7 @@ use crate::subject::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, Release, ima
 use audit_read::app_mesh::ResourceKind;
 
 pub(super) static APPMESH_ENVOY_ESSENTIAL: Rule =
-    Rule::once_per_task(page!("appmesh-envoy-essential", in "app-mesh"), Applies::AppMesh, check_envoy_essential);
+    Rule::once_per_task(page!("appmesh-envoy-essential", in APP_MESH), Applies::AppMesh, check_envoy_essential);
 
 fn check_envoy_essential(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy().filter(|envoy| envoy.is_essential() == Some(false))?;
@@ -15,7 +15,7 @@ fn check_envoy_essential(subject: &Subject<'_>) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_ENVOY_HEALTH_CHECK: Rule =
-    Rule::once_per_task(page!("appmesh-envoy-health-check", in "app-mesh"), Applies::AppMesh, check_envoy_health_check);
+    Rule::once_per_task(page!("appmesh-envoy-health-check", in APP_MESH), Applies::AppMesh, check_envoy_health_check);
 
 fn check_envoy_health_check(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref()?;
@@ -62,7 +62,7 @@ const ELSEWHERE: [(&str, &str); 6] = [
 ];
 
 pub(super) static APPMESH_ENVOY_IMAGE: Rule =
-    Rule::once_per_task(page!("appmesh-envoy-image", in "app-mesh"), Applies::AppMesh, check_envoy_image);
+    Rule::once_per_task(page!("appmesh-envoy-image", in APP_MESH), Applies::AppMesh, check_envoy_image);
 
 fn check_envoy_image(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy()?;
@@ -97,7 +97,7 @@ fn wrong_account(image: &str) -> Option<(&str, &str, &'static str)> {
 }
 
 pub(super) static APPMESH_ENVOY_RESOURCE: Rule =
-    Rule::once_per_task(page!("appmesh-envoy-resource", in "app-mesh"), Applies::AppMesh, check_envoy_resource);
+    Rule::once_per_task(page!("appmesh-envoy-resource", in APP_MESH), Applies::AppMesh, check_envoy_resource);
 
 fn check_envoy_resource(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy()?;
@@ -123,7 +123,7 @@ const NEW: &str = RESOURCE_VARIABLES[0];
 const OLD: &str = RESOURCE_VARIABLES[1];
 
 pub(super) static APPMESH_ENVOY_VARIABLE: Rule =
-    Rule::once_per_task(page!("appmesh-envoy-variable", in "app-mesh"), Applies::AppMesh, check_envoy_variable);
+    Rule::once_per_task(page!("appmesh-envoy-variable", in APP_MESH), Applies::AppMesh, check_envoy_variable);
 
 fn check_envoy_variable(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref()?;
@@ -152,7 +152,7 @@ fn ignores_its_variable(envoy: &Container, version: Release) -> bool {
 }
 
 pub(super) static APPMESH_ENVOY_VERSION: Rule =
-    Rule::once_per_task(page!("appmesh-envoy-version", in "app-mesh"), Applies::AppMesh, check_envoy_version);
+    Rule::once_per_task(page!("appmesh-envoy-version", in APP_MESH), Applies::AppMesh, check_envoy_version);
 
 fn check_envoy_version(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy()?;
@@ -169,7 +169,7 @@ fn check_envoy_version(subject: &Subject<'_>) -> Option<Draft> {
 const TRACING: &str = "ENABLE_ENVOY_XRAY_TRACING";
 
 pub(super) static APPMESH_XRAY_DAEMON: Rule =
-    Rule::once_per_task(page!("appmesh-xray-daemon", in "app-mesh"), Applies::AppMesh, check_xray_daemon);
+    Rule::once_per_task(page!("appmesh-xray-daemon", in APP_MESH), Applies::AppMesh, check_xray_daemon);
 
 fn check_xray_daemon(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy()?;
@@ -195,7 +195,7 @@ fn may_take_traces(container: &Container) -> bool {
 }
 
 pub(super) static APPMESH_XRAY_TRACING: Rule =
-    Rule::once_per_task(page!("appmesh-xray-tracing", in "app-mesh"), Applies::AppMesh, check_xray_tracing);
+    Rule::once_per_task(page!("appmesh-xray-tracing", in APP_MESH), Applies::AppMesh, check_xray_tracing);
 
 fn check_xray_tracing(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy()?;
@@ -213,7 +213,7 @@ fn check_xray_tracing(subject: &Subject<'_>) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_XRAY_USER: Rule =
-    Rule::of_task(page!("appmesh-xray-user", in "app-mesh"), Applies::AppMesh, check_xray_user);
+    Rule::of_task(page!("appmesh-xray-user", in APP_MESH), Applies::AppMesh, check_xray_user);
 
 fn check_xray_user(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((proxy, envoy)) = subject.app_mesh.as_ref().and_then(AppMeshTask::proxied) else { return };
@@ -237,7 +237,7 @@ fn uid(container: &Container) -> Option<&str> {
 }
 
 pub(super) static APPMESH_EXECUTION_ROLE: Rule =
-    Rule::once_per_task(page!("appmesh-execution-role", in "app-mesh"), Applies::AppMesh, check_execution_role);
+    Rule::once_per_task(page!("appmesh-execution-role", in APP_MESH), Applies::AppMesh, check_execution_role);
 
 fn check_execution_role(subject: &Subject<'_>) -> Option<Draft> {
     let definition = subject.definition;
@@ -257,7 +257,7 @@ fn check_execution_role(subject: &Subject<'_>) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_TASK_ROLE: Rule =
-    Rule::once_per_task(page!("appmesh-task-role", in "app-mesh"), Applies::AppMesh, check_task_role);
+    Rule::once_per_task(page!("appmesh-task-role", in APP_MESH), Applies::AppMesh, check_task_role);
 
 fn check_task_role(subject: &Subject<'_>) -> Option<Draft> {
     let role = &subject.definition.task_role;
@@ -267,7 +267,7 @@ fn check_task_role(subject: &Subject<'_>) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_GATEWAY_MIXED: Rule =
-    Rule::once_per_task(page!("appmesh-gateway-mixed", in "app-mesh"), Applies::AppMesh, check_gateway_mixed);
+    Rule::once_per_task(page!("appmesh-gateway-mixed", in APP_MESH), Applies::AppMesh, check_gateway_mixed);
 
 fn check_gateway_mixed(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref()?;

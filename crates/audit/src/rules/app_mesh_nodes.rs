@@ -11,7 +11,7 @@ use audit_read::app_mesh::{Presence, Reference, Resource, ResourceKind, Resource
 use document::{Node, Span, Value};
 
 pub(super) static APPMESH_END_OF_SERVICE: Rule =
-    Rule::of_task(page!("appmesh-end-of-service", in "app-mesh"), Applies::AppMesh, check_end_of_service);
+    Rule::of_task(page!("appmesh-end-of-service", in APP_MESH), Applies::AppMesh, check_end_of_service);
 
 fn check_end_of_service(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;
@@ -25,7 +25,7 @@ fn check_end_of_service(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 pub(super) static APPMESH_MESH_END_OF_SERVICE: Rule =
-    Rule::of_resources(page!("appmesh-mesh-end-of-service", in "app-mesh"), check_mesh_end_of_service);
+    Rule::of_resources(page!("appmesh-mesh-end-of-service", in APP_MESH), check_mesh_end_of_service);
 
 fn check_mesh_end_of_service(resources: &Resources, subjects: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     if subjects.iter().any(|subject| subject.app_mesh.is_some()) {
@@ -44,7 +44,7 @@ fn check_mesh_end_of_service(resources: &Resources, subjects: &[Subject<'_>], fi
 const WITH_ENVOY: &[ResourceKind] = &[ResourceKind::VirtualNode, ResourceKind::VirtualGateway];
 
 pub(super) static APPMESH_ACCESS_LOG: Rule =
-    Rule::once_per_resource(page!("appmesh-access-log", in "app-mesh"), WITH_ENVOY, check_access_log);
+    Rule::once_per_resource(page!("appmesh-access-log", in APP_MESH), WITH_ENVOY, check_access_log);
 
 fn check_access_log(_: &Resources, resource: &Resource) -> Option<Draft> {
     let node = resource.spec("logging.accessLog.file.path")?;
@@ -54,7 +54,7 @@ fn check_access_log(_: &Resources, resource: &Resource) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_BACKEND_MISSING: Rule =
-    Rule::of_resources(page!("appmesh-backend-missing", in "app-mesh"), check_backend_missing);
+    Rule::of_resources(page!("appmesh-backend-missing", in APP_MESH), check_backend_missing);
 
 fn check_backend_missing(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     report_missing(resources, &[ResourceKind::VirtualNode], "has as backend", |_, _| true, findings);
@@ -79,14 +79,14 @@ pub(super) fn report_missing(
 }
 
 pub(super) static APPMESH_PROVIDER_MISSING: Rule =
-    Rule::of_resources(page!("appmesh-provider-missing", in "app-mesh"), check_provider_missing);
+    Rule::of_resources(page!("appmesh-provider-missing", in APP_MESH), check_provider_missing);
 
 fn check_provider_missing(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     report_missing(resources, &[ResourceKind::VirtualService], "is provided by", |_, _| true, findings);
 }
 
 pub(super) static APPMESH_DEFINITION_RESOURCE: Rule = Rule::of_tasks(
-    page!("appmesh-definition-resource", in "app-mesh"),
+    page!("appmesh-definition-resource", in APP_MESH),
     Applies::AppMeshResources,
     check_definition_resource,
 );
@@ -127,7 +127,7 @@ const RANGES: [(&str, RangeInclusive<i64>); 4] = [
 ];
 
 pub(super) static APPMESH_HEALTH_CHECK: Rule =
-    Rule::of_resources(page!("appmesh-health-check", in "app-mesh"), check_health_check);
+    Rule::of_resources(page!("appmesh-health-check", in APP_MESH), check_health_check);
 
 fn check_health_check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for resource in WITH_ENVOY.iter().flat_map(|kind| resources.of(*kind)) {
@@ -192,7 +192,7 @@ fn path(check: &Node) -> Option<Defect> {
 }
 
 pub(super) static APPMESH_LISTENER_APP_PORT: Rule =
-    Rule::of_resources(page!("appmesh-listener-app-port", in "app-mesh"), check_listener_app_port);
+    Rule::of_resources(page!("appmesh-listener-app-port", in APP_MESH), check_listener_app_port);
 
 fn check_listener_app_port(resources: &Resources, subjects: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for subject in subjects {
@@ -218,7 +218,7 @@ fn ports_and_node<'r>(resources: &'r Resources, subject: &Subject<'_>) -> Option
 }
 
 pub(super) static APPMESH_OTHER_MESH: Rule =
-    Rule::of_resources(page!("appmesh-other-mesh", in "app-mesh"), check_other_mesh);
+    Rule::of_resources(page!("appmesh-other-mesh", in APP_MESH), check_other_mesh);
 
 fn check_other_mesh(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for (resource, mesh, Reference { kind, name, node }) in resources.references() {
@@ -232,7 +232,7 @@ fn check_other_mesh(resources: &Resources, _: &[Subject<'_>], findings: &mut Res
 }
 
 pub(super) static APPMESH_SERVICE_DISCOVERY: Rule = Rule::once_per_resource(
-    page!("appmesh-service-discovery", in "app-mesh"),
+    page!("appmesh-service-discovery", in APP_MESH),
     &[ResourceKind::VirtualNode],
     check_service_discovery,
 );
@@ -245,7 +245,7 @@ fn check_service_discovery(_: &Resources, node: &Resource) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_VIRTUAL_SERVICE_NAME: Rule = Rule::once_per_resource(
-    page!("appmesh-virtual-service-name", in "app-mesh"),
+    page!("appmesh-virtual-service-name", in APP_MESH),
     &[ResourceKind::VirtualService],
     check_virtual_service_name,
 );

@@ -15,7 +15,7 @@ use audit_read::{
 };
 
 pub(super) static APPMESH_APP_PORTS: Rule =
-    Rule::once_per_task(page!("appmesh-app-ports", in "app-mesh"), Applies::AppMesh, check_app_ports);
+    Rule::once_per_task(page!("appmesh-app-ports", in APP_MESH), Applies::AppMesh, check_app_ports);
 
 fn check_app_ports(subject: &Subject<'_>) -> Option<Draft> {
     let proxy = subject.proxy_configuration()?;
@@ -38,7 +38,7 @@ fn no_list_of_ports(proxy: &ProxyConfiguration, name: &str) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_EGRESS_IGNORED_IPS: Rule =
-    Rule::once_per_task(page!("appmesh-egress-ignored-ips", in "app-mesh"), Applies::AppMesh, check_egress_ignored_ips);
+    Rule::once_per_task(page!("appmesh-egress-ignored-ips", in APP_MESH), Applies::AppMesh, check_egress_ignored_ips);
 
 fn check_egress_ignored_ips(subject: &Subject<'_>) -> Option<Draft> {
     let proxy = subject.proxy_configuration()?;
@@ -69,7 +69,7 @@ fn property(proxy: &ProxyConfiguration, name: &str, correct: &str, message: Stri
 }
 
 pub(super) static APPMESH_EGRESS_IGNORED_PORTS: Rule = Rule::once_per_task(
-    page!("appmesh-egress-ignored-ports", in "app-mesh"),
+    page!("appmesh-egress-ignored-ports", in APP_MESH),
     Applies::AppMesh,
     check_egress_ignored_ports,
 );
@@ -79,7 +79,7 @@ fn check_egress_ignored_ports(subject: &Subject<'_>) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_IGNORED_USER: Rule =
-    Rule::once_per_task(page!("appmesh-ignored-user", in "app-mesh"), Applies::AppMesh, check_ignored_user);
+    Rule::once_per_task(page!("appmesh-ignored-user", in APP_MESH), Applies::AppMesh, check_ignored_user);
 
 fn check_ignored_user(subject: &Subject<'_>) -> Option<Draft> {
     let (proxy, envoy) = subject.app_mesh.as_ref().and_then(AppMeshTask::proxied)?;
@@ -151,11 +151,8 @@ fn by_group(envoy: &Container, property: &Tag) -> Option<Draft> {
     Some(Draft::new(property.value.span(), message, help).of(envoy).fix(fix))
 }
 
-pub(super) static APPMESH_PROXY_CONFIGURATION: Rule = Rule::once_per_task(
-    page!("appmesh-proxy-configuration", in "app-mesh"),
-    Applies::AppMesh,
-    check_proxy_configuration,
-);
+pub(super) static APPMESH_PROXY_CONFIGURATION: Rule =
+    Rule::once_per_task(page!("appmesh-proxy-configuration", in APP_MESH), Applies::AppMesh, check_proxy_configuration);
 
 fn check_proxy_configuration(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref().filter(|_| subject.definition.proxy.is_absent())?;
@@ -169,7 +166,7 @@ fn check_proxy_configuration(subject: &Subject<'_>) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_PROXY_CONTAINER: Rule =
-    Rule::once_per_task(page!("appmesh-proxy-container", in "app-mesh"), Applies::AppMesh, check_proxy_container);
+    Rule::once_per_task(page!("appmesh-proxy-container", in APP_MESH), Applies::AppMesh, check_proxy_container);
 
 fn check_proxy_container(subject: &Subject<'_>) -> Option<Draft> {
     let proxy = subject.proxy_configuration()?;
@@ -194,7 +191,7 @@ fn check_proxy_container(subject: &Subject<'_>) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_PROXY_PORTS: Rule =
-    Rule::of_task(page!("appmesh-proxy-ports", in "app-mesh"), Applies::AppMesh, check_proxy_ports);
+    Rule::of_task(page!("appmesh-proxy-ports", in APP_MESH), Applies::AppMesh, check_proxy_ports);
 
 fn check_proxy_ports(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.proxy_configuration() else { return };
@@ -222,7 +219,7 @@ const PROPERTIES: [&str; 7] = [
 ];
 
 pub(super) static APPMESH_PROXY_PROPERTY: Rule =
-    Rule::of_task(page!("appmesh-proxy-property", in "app-mesh"), Applies::AppMesh, check_proxy_property);
+    Rule::of_task(page!("appmesh-proxy-property", in APP_MESH), Applies::AppMesh, check_proxy_property);
 
 fn check_proxy_property(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.proxy_configuration() else { return };
@@ -237,7 +234,7 @@ fn check_proxy_property(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 pub(super) static APPMESH_PROXY_TYPE: Rule =
-    Rule::once_per_task(page!("appmesh-proxy-type", in "app-mesh"), Applies::AppMesh, check_proxy_type);
+    Rule::once_per_task(page!("appmesh-proxy-type", in APP_MESH), Applies::AppMesh, check_proxy_type);
 
 fn check_proxy_type(subject: &Subject<'_>) -> Option<Draft> {
     let proxy = subject.proxy_configuration()?;
@@ -248,7 +245,7 @@ fn check_proxy_type(subject: &Subject<'_>) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_APP_DEPENDENCY: Rule =
-    Rule::of_task(page!("appmesh-app-dependency", in "app-mesh"), Applies::AppMesh, check_app_dependency);
+    Rule::of_task(page!("appmesh-app-dependency", in APP_MESH), Applies::AppMesh, check_app_dependency);
 
 fn check_app_dependency(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
@@ -295,7 +292,7 @@ fn no_dependency(app: &Container, envoy: &str) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_APP_PORT_MAPPING: Rule =
-    Rule::once_per_task(page!("appmesh-app-port-mapping", in "app-mesh"), Applies::AppMesh, check_app_port_mapping);
+    Rule::once_per_task(page!("appmesh-app-port-mapping", in APP_MESH), Applies::AppMesh, check_app_port_mapping);
 
 fn check_app_port_mapping(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref()?;

@@ -13,7 +13,7 @@ const ROUTE: &[ResourceKind] = &[ResourceKind::Route];
 const ROUTES: &[ResourceKind] = &[ResourceKind::Route, ResourceKind::GatewayRoute];
 
 pub(super) static APPMESH_ROUTE_HEADERS: Rule =
-    Rule::once_per_resource(page!("appmesh-route-headers", in "app-mesh"), ROUTE, check_route_headers);
+    Rule::once_per_resource(page!("appmesh-route-headers", in APP_MESH), ROUTE, check_route_headers);
 
 fn check_route_headers(_: &Resources, route: &Resource) -> Option<Draft> {
     let matched = route.route()?.1.get("match")?;
@@ -25,7 +25,7 @@ fn check_route_headers(_: &Resources, route: &Resource) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_ROUTE_PRIORITY: Rule =
-    Rule::once_per_resource(page!("appmesh-route-priority", in "app-mesh"), ROUTE, check_route_priority);
+    Rule::once_per_resource(page!("appmesh-route-priority", in APP_MESH), ROUTE, check_route_priority);
 
 fn check_route_priority(_: &Resources, route: &Resource) -> Option<Draft> {
     let priority = route.spec("priority").and_then(Node::number::<i64>).filter(|it| !(0..=1000).contains(it))?;
@@ -34,7 +34,7 @@ fn check_route_priority(_: &Resources, route: &Resource) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_ROUTE_PRIORITY_CLASH: Rule =
-    Rule::of_resources(page!("appmesh-route-priority-clash", in "app-mesh"), check_route_priority_clash);
+    Rule::of_resources(page!("appmesh-route-priority-clash", in APP_MESH), check_route_priority_clash);
 
 fn check_route_priority_clash(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     let priority = |route: &Resource| route.spec("priority").and_then(Node::number::<i64>);
@@ -65,7 +65,7 @@ fn are_of_one_router(resources: &Resources, one: &Resource, other: &Resource) ->
 }
 
 pub(super) static APPMESH_ROUTE_PROTOCOL: Rule =
-    Rule::of_resources(page!("appmesh-route-protocol", in "app-mesh"), check_route_protocol);
+    Rule::of_resources(page!("appmesh-route-protocol", in APP_MESH), check_route_protocol);
 
 fn check_route_protocol(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for router in resources.of(ResourceKind::VirtualRouter) {
@@ -89,7 +89,7 @@ fn protocols(resource: &Resource) -> Option<Vec<&str>> {
 }
 
 pub(super) static APPMESH_NODE_PROTOCOL: Rule =
-    Rule::of_resources(page!("appmesh-node-protocol", in "app-mesh"), check_node_protocol);
+    Rule::of_resources(page!("appmesh-node-protocol", in APP_MESH), check_node_protocol);
 
 fn check_node_protocol(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for router in resources.of(ResourceKind::VirtualRouter) {
@@ -118,7 +118,7 @@ fn targets<'r>(resources: &'r Resources, router: &'r Resource, protocol: &str) -
 }
 
 pub(super) static APPMESH_ROUTE_ROUTER_MISSING: Rule =
-    Rule::of_resources(page!("appmesh-route-router-missing", in "app-mesh"), check_route_router_missing);
+    Rule::of_resources(page!("appmesh-route-router-missing", in APP_MESH), check_route_router_missing);
 
 fn check_route_router_missing(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     report_missing(resources, ROUTES, "belongs to", is_owner, findings);
@@ -129,14 +129,14 @@ fn is_owner(route: &Resource, reference: &Reference<'_>) -> bool {
 }
 
 pub(super) static APPMESH_ROUTE_TARGET_MISSING: Rule =
-    Rule::of_resources(page!("appmesh-route-target-missing", in "app-mesh"), check_route_target_missing);
+    Rule::of_resources(page!("appmesh-route-target-missing", in APP_MESH), check_route_target_missing);
 
 fn check_route_target_missing(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     report_missing(resources, ROUTES, "sends requests to", |route, to| !is_owner(route, to), findings);
 }
 
 pub(super) static APPMESH_ROUTE_WEIGHTS: Rule =
-    Rule::once_per_resource(page!("appmesh-route-weights", in "app-mesh"), ROUTE, check_route_weights);
+    Rule::once_per_resource(page!("appmesh-route-weights", in APP_MESH), ROUTE, check_route_weights);
 
 fn check_route_weights(_: &Resources, route: &Resource) -> Option<Draft> {
     let targets = route.weighted_targets();
@@ -154,7 +154,7 @@ fn check_route_weights(_: &Resources, route: &Resource) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_ROUTER_NAME: Rule = Rule::once_per_resource(
-    page!("appmesh-router-name", in "app-mesh"),
+    page!("appmesh-router-name", in APP_MESH),
     &[ResourceKind::VirtualRouter],
     check_router_name,
 );
@@ -168,7 +168,7 @@ fn check_router_name(_: &Resources, router: &Resource) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_ROUTER_ROUTES: Rule = Rule::once_per_resource(
-    page!("appmesh-router-routes", in "app-mesh"),
+    page!("appmesh-router-routes", in APP_MESH),
     &[ResourceKind::VirtualRouter],
     check_router_routes,
 );

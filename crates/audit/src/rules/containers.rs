@@ -234,7 +234,7 @@ fn check_consul_network_mode(subject: &Subject<'_>) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_NETWORK_MODE: Rule =
-    Rule::once_per_task(page!("appmesh-network-mode", in "app-mesh"), Applies::AppMesh, check_app_mesh_network_mode);
+    Rule::once_per_task(page!("appmesh-network-mode", in APP_MESH), Applies::AppMesh, check_app_mesh_network_mode);
 
 fn check_app_mesh_network_mode(subject: &Subject<'_>) -> Option<Draft> {
     subject.proxy_configuration().and_then(|_| other_network_mode(subject.definition))

@@ -99,7 +99,8 @@ fn check_task_role(subject: &Subject<'_>) -> Option<Draft> {
     let role = &subject.definition.task_role;
     (role.is_absent() && (consul.logs_in() == Some(true) || consul.agent_logs_in())).then(|| {
         let message = "the task logs in to Consul, but has no task role";
-        let help = "set taskRoleArn to a role for this family only, with the path /consul-ecs/";
+        let help = "set taskRoleArn to a role for this family only, with the path /consul-ecs/ and the tag \
+                    consul.hashicorp.com.service-name";
         Draft::new(role.span(), message, help)
     })
 }
