@@ -2,7 +2,7 @@
 //! [`HttpConsul`] implements all of them.
 //!
 //! ```text
-//!  TokenReads   CatalogReads   AgentReads   ObjectReads   Logins  Permissions  ServerVersion
+//!  TokenReads   CatalogReads   AgentReads   ObjectReads   Logins  Permissions  ServerVersion  ConfigEntries
 //!  TokenWrites  CatalogWrites  AgentWrites  ObjectWrites
 //!       └─────────────┴──────┬──────┴────────────┴───────────┴─────────┴─────────┘
 //!             HttpConsul (http): retries, failover between servers
@@ -19,11 +19,18 @@ mod array;
 mod authorization;
 mod bootstrap;
 mod catalog;
+mod config_entry;
 mod credential;
+mod discovery_chain;
 mod endpoints;
 mod error;
 mod http;
+mod intentions;
+mod limits;
+mod peerings;
+mod proxies;
 mod request;
+mod roots;
 mod servers;
 
 pub use self::{
@@ -32,10 +39,20 @@ pub use self::{
     authorization::{Logins, OwnToken, Permissions},
     bootstrap::{Fields, Object, ObjectKind, ObjectReads, ObjectWrites, fields},
     catalog::{CatalogReads, CatalogWrites, MAX_TRANSACTION_OPERATIONS},
+    config_entry::{ConfigEntries, Direction, MeshEntry, OutlierDetection},
     credential::{CredentialError, CredentialSource},
+    discovery_chain::{
+        ChainNode, ChainOverrides, ChainResolver, ChainRoute, ChainSplit, ChainTarget, DiscoveryChain, RouteDefinition,
+        SubsetDefinition,
+    },
     endpoints::{ConnectorError, TlsSettings},
     error::{ConsulError, Refusal, classify},
     http::HttpConsul,
+    intentions::{HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched},
+    limits::{CallLimits, ServiceLimits},
+    peerings::Peering,
+    proxies::{ConnectProxy, ProxyPlace, RegisteredUpstream},
     request::RetryPolicy,
+    roots::CaRoot,
     servers::{ConsulAddresses, ConsulUrls, EcsServers, NoServers, Server, ServerSource},
 };
