@@ -97,7 +97,7 @@ fn check_dns_port(subject: &Subject<'_>, findings: &mut Findings) {
     for (app, mapping) in mappings(consul).filter(|(_, mapping)| mapping.is_udp()) {
         let found = ports::LOCALIZED_DNS.into_iter().find(|port| covers(mapping, (*port).into()));
         if let Some(port) = found {
-            let message = format!("{} listens on UDP port {port}, a port of Consul's localized DNS", app.label());
+            let message = format!("{} listens on UDP port {port}, a port of Envoy's DNS", app.label());
             let help = "let the app listen on another port before the feature gate localized-dns is enabled";
             findings.add(Draft::new(ports_span(mapping), message, help).of(app));
         }

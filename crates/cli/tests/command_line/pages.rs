@@ -79,7 +79,38 @@ fn options_of(command: &[&str]) -> String {
     let subcommands = lines.iter().skip_while(|line| **line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let subcommands = subcommands.filter_map(|line| line.split_whitespace().next());
     let of_each: String = subcommands.map(|name| options_of(&[command, &[name]].concat())).collect();
-    if of_each.is_empty() { format!("```text\n{}\n```\n", lines.join("\n").trim_end()) } else { of_each }
+    if of_each.is_empty() { format!("```text\n{}\n```\n", own(&lines).trim_end()) } else { of_each }
+}
+
+/// Options that docs/reference/commands/README.md describes for all commands.
+const COMMON: [&str; 5] = ["--color ", "--help", "--profile ", "--region ", "--stack "];
+
+/// The lines of a help without [`COMMON`] options, and without headings that have nothing left.
+fn own(lines: &[&str]) -> String {
+    let starts_option = |text: &str| text.starts_with("--") || text.starts_with('-') && text.contains(", --");
+    let mut is_common = false;
+    let mut kept: Vec<&str> = Vec::new();
+    for line in lines {
+        let text = line.trim_start();
+        let is_heading = text.len() == line.len() && !text.is_empty();
+        if starts_option(text) {
+            is_common = COMMON.iter().any(|option| text.contains(option));
+        } else if is_heading {
+            is_common = false;
+        }
+        let is_empty_section = kept.last().is_some_and(|last| last.ends_with(':') && !last.starts_with(' '));
+        if is_heading && is_empty_section {
+            kept.pop();
+        }
+        let is_second_blank = text.is_empty() && kept.last().is_some_and(|last| last.is_empty() || last.ends_with(':'));
+        if !is_common && !is_second_blank {
+            kept.push(line);
+        }
+    }
+    while kept.last().is_some_and(|last| last.is_empty() || last.ends_with(':') && !last.starts_with(' ')) {
+        kept.pop();
+    }
+    kept.join("\n")
 }
 
 #[test]
