@@ -8,32 +8,29 @@ use local_stack::{
     aws::REGION,
     deploy::{BUCKET, TIME_BOUNDS, events, packaged_template, sam_delete, sam_deploy, status},
     in_repository, scratch,
-    users::{deploying, held_to_boundary, page_of_deployers},
+    users::{deploying, page_of_deployers},
 };
 use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::fixture::{Fixture, controller_token};
 
-/// A bucket for the code of a stack: its name is like that of the bucket which the SAM CLI creates.
-fn bucket_of(stack: &str) -> String {
-    format!("aws-sam-cli-managed-default-{stack}")
-}
+/// The bucket of the code: its name is like that of the bucket which the SAM CLI creates.
+const CODE: &str = "aws-sam-cli-managed-default-code";
 
-/// The packaged template, with its code in the stack's bucket: `sam delete` deletes what it finds there.
-async fn template(stack: &str) -> PathBuf {
-    let bucket = &bucket_of(stack);
+/// The packaged template, with its code in another bucket: `sam delete` deletes what it finds there.
+async fn template() -> PathBuf {
     let aws = &Stack::shared().await.aws;
     let text = fs::read_to_string(packaged_template(aws).await).unwrap();
     let s3 = aws_sdk_s3::Client::new(&aws.sdk());
-    s3.create_bucket().bucket(bucket).send().await.expect("CreateBucket");
+    s3.create_bucket().bucket(CODE).send().await.expect("CreateBucket");
     let old = format!("s3://{BUCKET}/");
     for key in text.split(&old).skip(1).map(|rest| rest.split_whitespace().next().expect("a key")) {
-        let copy = s3.copy_object().bucket(bucket).key(key).copy_source(format!("{BUCKET}/{key}"));
+        let copy = s3.copy_object().bucket(CODE).key(key).copy_source(format!("{BUCKET}/{key}"));
         copy.send().await.expect("CopyObject");
     }
-    let path = scratch::directory().join(format!("{stack}.yaml"));
-    fs::write(&path, text.replace(&old, &format!("s3://{bucket}/"))).unwrap();
+    let path = scratch::directory().join("deployed-by-a-user.yaml");
+    fs::write(&path, text.replace(&old, &format!("s3://{CODE}/"))).unwrap();
     path
 }
 
@@ -104,7 +101,7 @@ async fn with_the_policies_of_the_page_the_stack_is_deployed_updated_and_deleted
     let aws = &Stack::shared().await.aws;
     let stack = "deployer";
     let key = aws.user(stack, &deploying(stack, &["resources", "sam"])).await;
-    let (template, mut parameters) = (template(stack).await, parameters(stack).await);
+    let (template, mut parameters) = (template().await, parameters(stack).await);
     parameters.push(("LambdaPermissionsBoundary", "arn:aws:iam::aws:policy/AdministratorAccess".to_owned()));
     sam_deploy(aws, &key, &template, stack, &borrowed(&parameters), &["--resolve-s3"]).await.unwrap();
 
@@ -155,35 +152,6 @@ async fn the_policies_of_one_stack_deploy_no_other() {
     let template = packaged_template(aws).await;
     let said = sam_deploy(aws, &key, template, "broad", &[], &["--s3-bucket", BUCKET]).await.unwrap_err();
     assert!(said.contains("is not authorized to perform: cloudformation:"), "{said}");
-}
-
-#[tokio::test]
-async fn whoever_is_held_to_a_boundary_deploys_only_with_it() {
-    // Given a user who may deploy, held to a boundary
-    let aws = &Stack::shared().await.aws;
-    let stack = "bounded";
-    let boundary = "functions-of-the-mesh";
-    let everything = json!({ "Effect": "Allow", "Action": "*", "Resource": "*" });
-    let boundary_arn =
-        aws.create_policy(boundary, &json!({ "Version": "2012-10-17", "Statement": [everything] })).await;
-    let mut policies = deploying(stack, &["resources", "sam"]);
-    policies.push(held_to_boundary(boundary));
-    let key = aws.user(stack, &policies).await;
-    let (template, mut parameters) = (template(stack).await, parameters(stack).await);
-
-    // When they deploy without it, then a role is denied
-    let arguments = ["--s3-bucket", &bucket_of(stack)];
-    sam_deploy(aws, &key, &template, stack, &borrowed(&parameters), &arguments).await.unwrap_err();
-    let said = events(aws, stack).await;
-    assert!(said.contains("is not authorized to perform: iam:CreateRole"), "{said}");
-    sam_delete(aws, &key, stack).await.unwrap();
-
-    // When they deploy with it, then the stack is created, and they can remove it
-    parameters.push(("LambdaPermissionsBoundary", boundary_arn));
-    sam_deploy(aws, &key, &template, stack, &borrowed(&parameters), &arguments).await.unwrap();
-    sam_delete(aws, &key, stack).await.unwrap();
-    let said = events(aws, stack).await;
-    assert!(said.contains("DELETE_COMPLETE"), "{said}");
 }
 
 /// The new values of a deployment by `make deploy`, or why it gives up: there is no terminal to ask on.

@@ -8,7 +8,7 @@ use std::{
 use audit::report::counted;
 use audit_read::input::{Gathered, gather_except};
 use clap::Args;
-use consul::{ConfigEntries as _, HttpConsul, ServerVersion as _};
+use consul::{HttpConsul, ServerVersion as _};
 use diagnosis::{
     InventoryReport, InventoryRow, MeshGeneration, UpgradeReport, inventory, needs_mesh_entry, rows_of_files, unread,
     upgrade,

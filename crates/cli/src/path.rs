@@ -250,7 +250,7 @@ fn one(path: &ServicePath, medium: Medium) -> String {
     format!("{}\n{}{conclusion}", sheet.text(medium), commands(&path.lines))
 }
 
-/// The commands of the lines that need one, as they are to be copied, and where to read on.
+/// The commands of the lines that need one, ready to copy, and where to read on.
 fn commands(lines: &[PathLine]) -> String {
     let wanted = lines.iter().filter(|line| !matches!(line.verdict, PlaceVerdict::Ok | PlaceVerdict::NotNeeded));
     let shown = wanted.flat_map(|line| {

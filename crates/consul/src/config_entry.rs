@@ -1,8 +1,7 @@
 //! Config entries: <https://developer.hashicorp.com/consul/api-docs/config>
 
-use async_trait::async_trait;
-use mesh::{identity::MeshService, tenancy::Tenancy};
-use serde::{Deserialize, de::DeserializeOwned};
+use mesh::tenancy::Tenancy;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,26 +11,12 @@ use crate::{
     request::Request,
 };
 
-/// The name of the config entry `mesh`, of which a partition has one.
+/// The name of the config entry `mesh`: each partition has one.
 const MESH: &str = "mesh";
 /// The value of `TLSMinVersion` that demands TLS 1.3.
 const TLS_1_3: &str = "TLSv1_3";
 /// What Consul adds to an entry that it answers, and refuses in one that is written, or ignores.
 const ADDED: [&str; 3] = ["CreateIndex", "ModifyIndex", "Hash"];
-
-/// Reads config entries.
-#[async_trait]
-pub trait ConfigEntries: Send + Sync {
-    /// The config entry `mesh` of the tenancy's partition, which any token may read; `None` if Consul certainly has none.
-    async fn mesh_entry(&self, tenancy: &Tenancy) -> Result<Option<MeshEntry>, ConsulError>;
-
-    /// The outlier detection that the config entry `service-defaults` of a service demands of those that call it, for all of
-    /// them; `None` if Consul certainly has no such entry, or none with outlier detection. It takes `service:read`.
-    async fn outlier_detection(&self, service: &MeshService) -> Result<Option<OutlierDetection>, ConsulError>;
-}
-
-/// The settings of outlier detection by the names of Consul. Durations are in nanoseconds.
-pub type OutlierDetection = Fields;
 
 /// The config entry `mesh`: <https://developer.hashicorp.com/consul/docs/reference/config-entry/mesh>
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,40 +107,13 @@ impl From<Fields> for MeshEntry {
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct ServiceDefaults {
-    upstream_config: Option<UpstreamConfig>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct UpstreamConfig {
-    defaults: Option<UpstreamDefaults>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct UpstreamDefaults {
-    passive_health_check: Option<OutlierDetection>,
-}
-
-#[async_trait]
-impl ConfigEntries for HttpConsul {
-    async fn mesh_entry(&self, tenancy: &Tenancy) -> Result<Option<MeshEntry>, ConsulError> {
+impl HttpConsul {
+    /// The config entry `mesh` of the tenancy's partition, which any token may read; `None` if Consul certainly has none.
+    pub async fn mesh_entry(&self, tenancy: &Tenancy) -> Result<Option<MeshEntry>, ConsulError> {
         let request = Request::get("the config entry mesh", &["config", MESH, MESH]).in_partition_of(tenancy);
         Ok(self.entry::<Fields>(&request).await?.map(MeshEntry))
     }
 
-    async fn outlier_detection(&self, service: &MeshService) -> Result<Option<OutlierDetection>, ConsulError> {
-        let path = ["config", "service-defaults", service.name.as_str()];
-        let subject = format!("the config entry service-defaults of {}", service.name);
-        let entry: Option<ServiceDefaults> = self.entry(&Request::get(subject, &path).within(&service.tenancy)).await?;
-        Ok(entry.and_then(|entry| entry.upstream_config?.defaults?.passive_health_check))
-    }
-}
-
-impl HttpConsul {
     /// A config entry. A Consul that does not know the kind has none.
     pub(crate) async fn entry<T: DeserializeOwned>(&self, request: &Request) -> Result<Option<T>, ConsulError> {
         match self.json(request).await {

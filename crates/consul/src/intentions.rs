@@ -40,7 +40,7 @@ pub struct Intention {
     pub destination_partition: String,
     #[serde(default)]
     pub action: Option<IntentionAction>,
-    /// Rules for requests, of which the first that matches decides.
+    /// Rules for requests: the first that matches decides.
     #[serde(default, deserialize_with = "or_default")]
     pub permissions: Vec<IntentionPermission>,
     #[serde(rename = "JWT")]
@@ -80,7 +80,7 @@ pub struct HttpMatch {
     query_param: Vec<Value>,
 }
 
-/// Whether something is for a request, as far as its method and path tell.
+/// Whether something is for a request, by its method and path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Matched {
     Yes,
@@ -151,7 +151,7 @@ fn or_named_default(name: &str) -> &str {
 }
 
 impl HttpConsul {
-    /// The intentions of which a service is one end, those for every service included, in order of precedence: the first that
+    /// The intentions with a service at one end, also those for every service, in order of precedence: the first that
     /// applies decides. It takes `intentions:read` of the service, which `service:read` includes.
     pub async fn intentions(
         &self,

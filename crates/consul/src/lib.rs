@@ -1,8 +1,8 @@
 //! A client of Consul's HTTP API: for each part of it one trait that reads and, where something is changed, one that writes.
-//! [`HttpConsul`] implements all of them.
+//! [`HttpConsul`] implements all of them. What only commands read has no trait.
 //!
 //! ```text
-//!  TokenReads   CatalogReads   AgentReads   ObjectReads   Logins  Permissions  ServerVersion  ConfigEntries
+//!  TokenReads   CatalogReads   AgentReads   ObjectReads   Logins  Permissions  ServerVersion
 //!  TokenWrites  CatalogWrites  AgentWrites  ObjectWrites
 //!       └─────────────┴──────┬──────┴────────────┴───────────┴─────────┴─────────┘
 //!             HttpConsul (http): retries, failover between servers
@@ -39,7 +39,7 @@ pub use self::{
     authorization::{Logins, OwnToken, Permissions},
     bootstrap::{Fields, Object, ObjectKind, ObjectReads, ObjectWrites, fields},
     catalog::{CatalogReads, CatalogWrites, MAX_TRANSACTION_OPERATIONS},
-    config_entry::{ConfigEntries, Direction, MeshEntry, OutlierDetection},
+    config_entry::{Direction, MeshEntry},
     credential::{CredentialError, CredentialSource},
     discovery_chain::{
         ChainNode, ChainOverrides, ChainResolver, ChainRoute, ChainSplit, ChainTarget, DiscoveryChain, RouteDefinition,
@@ -49,7 +49,7 @@ pub use self::{
     error::{ConsulError, Refusal, classify},
     http::HttpConsul,
     intentions::{HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched},
-    limits::{CallLimits, ServiceLimits},
+    limits::{CallLimits, OutlierDetection, ServiceLimits},
     peerings::Peering,
     proxies::{ConnectProxy, ProxyPlace, RegisteredUpstream},
     request::RetryPolicy,

@@ -39,7 +39,7 @@ impl Peering {
 }
 
 impl HttpConsul {
-    /// A peering of the tenancy's partition; `None` if there is none, as before Consul 1.13. It takes `peering:read`.
+    /// A peering of the tenancy's partition; `None` if Consul has no such peering, as before 1.13. It takes `peering:read`.
     pub async fn peering(&self, name: &str, tenancy: &Tenancy) -> Result<Option<Peering>, ConsulError> {
         let request = Request::get(format!("peering {name}"), &["peering", name]).in_partition_of(tenancy);
         if_found(self.json(&request).await)

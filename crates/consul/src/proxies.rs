@@ -168,7 +168,7 @@ pub struct ProxyPlace<'a> {
 }
 
 impl HttpConsul {
-    /// The proxies of a service. It takes `service:read` and `node:read`; Consul 1.8 answers a token without them that there is none.
+    /// The proxies of a service. It takes `service:read` and `node:read`; to a token without them, Consul 1.8 answers with an empty list.
     pub async fn proxies_of(
         &self,
         service: &str,

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws::ecs::{AwsEcs, EcsError};
 use consul::{
-    CatalogReads as _, ConfigEntries as _, ConsulError, HttpConsul, Logins as _, MeshEntry, OutlierDetection,
-    Permissions as _, TokenReads as _,
+    CatalogReads as _, ConsulError, HttpConsul, Logins as _, MeshEntry, OutlierDetection, Permissions as _,
+    TokenReads as _,
 };
 use mesh::{
     admission::TokenFacts,
@@ -84,7 +84,7 @@ impl Inspector<'_> {
     }
 
     /// The config entry `mesh` of the partition of tasks without Enterprise tags; `None` if Consul has none. One request, and another
-    /// one for the token if there is none.
+    /// one for the token if Consul has no such entry.
     ///
     /// # Errors
     /// It could not be read.

@@ -7,8 +7,8 @@ use std::{
 };
 
 use consul::{
-    CaRoot, ChainOverrides, ChainTarget, ConfigEntries as _, ConnectProxy, Datacenter, DiscoveryChain, HttpConsul,
-    Intention, IntentionEnd, Logins as _, MeshEntry, Peering, ProxyPlace, RegisteredUpstream, ServiceLimits,
+    CaRoot, ChainOverrides, ChainTarget, ConnectProxy, Datacenter, DiscoveryChain, HttpConsul, Intention, IntentionEnd,
+    Logins as _, MeshEntry, Peering, ProxyPlace, RegisteredUpstream, ServiceLimits,
 };
 use mesh::tenancy::Tenancy;
 
@@ -32,7 +32,7 @@ pub struct ServiceAt {
 pub struct MeshReading {
     pub datacenter: Answer<Datacenter>,
     pub roots: Answer<Vec<CaRoot>>,
-    /// The config entry `mesh` of the caller's partition; `None` if there is none.
+    /// The config entry `mesh` of the caller's partition; `None` if Consul has no such entry.
     pub entry: Answer<Option<MeshEntry>>,
 }
 
@@ -143,8 +143,8 @@ impl PathReader<'_> {
         SourceReading { service: service.clone(), proxies, limits }
     }
 
-    /// One request for its limits, one for the chain or the peering, one for each of its targets, and one for each service of it; one more for the names
-    /// of all services, if a target has no proxy. `overrides` are those of the caller's upstream.
+    /// One request for its limits, one for the chain or the peering, one for each target, and one for each service among the targets;
+    /// one more for the names of all services, if a target has no proxy. The caller's upstream has the `overrides`.
     pub async fn destination(&self, service: &ServiceAt, overrides: &ChainOverrides) -> DestinationReading {
         let ServiceAt { name, tenancy, datacenter, peer } = service;
         let chain = match peer {
@@ -176,7 +176,7 @@ impl PathReader<'_> {
         DestinationReading { service, chain, proxies, intentions, names, peering, limits }
     }
 
-    /// The intentions of which a service is one end, in order of precedence. One request.
+    /// The intentions with a service at one end, in order of precedence. One request.
     pub async fn intentions(&self, end: IntentionEnd, service: &ServiceAt) -> Answer<Vec<Intention>> {
         Ok(self.consul.intentions(end, &service.name, &service.tenancy).await?)
     }

@@ -122,9 +122,6 @@ ONLY_FOR = {
 # https://docs.aws.amazon.com/lambda/latest/dg/permissions-condition-keys.html
 OF_A_FUNCTION = {f"lambda:{operation}EventSourceMapping" for operation in ("Create", "Delete", "Update")}
 
-# https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsidentityandaccessmanagementiam.html
-OF_THE_BOUNDARY = {f"iam:{name}" for name in ("AttachRolePolicy", "CreateRole", "PutRolePermissionsBoundary", "PutRolePolicy")}
-
 
 @cache
 def read(path):
@@ -188,8 +185,6 @@ def called_on(kind, action, name, properties, region, account):
     if kind == FUNCTION and action == "s3:GetObject":
         return [f"arn:aws:s3:::{properties['Code']['S3Bucket']}/{properties['Code']['S3Key']}"], {}
     keys = {}
-    if action in OF_THE_BOUNDARY and "PermissionsBoundary" in properties:
-        keys = {"iam:PermissionsBoundary": properties["PermissionsBoundary"]}
     if action in OF_A_FUNCTION:
         keys = {"lambda:FunctionArn": arn(FUNCTION, properties["FunctionName"], {}, region, account)}
     if not resource_types(action):

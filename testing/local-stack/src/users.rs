@@ -27,11 +27,6 @@ impl Key {
 }
 
 impl Aws {
-    /// Creates a managed policy. Returns its ARN.
-    pub async fn create_policy(&self, name: &str, document: &Value) -> String {
-        create_policy(&aws_sdk_iam::Client::new(&self.sdk()), name, document).await
-    }
-
     /// The access key of a new user with these policies.
     pub async fn user(&self, name: &str, policies: &[Value]) -> Key {
         self.user_in(ACCOUNT, name, policies).await
@@ -43,20 +38,15 @@ impl Aws {
         let iam = aws_sdk_iam::Client::new(&root);
         iam.create_user().user_name(name).send().await.expect("CreateUser");
         for (number, document) in policies.iter().enumerate() {
-            let arn = create_policy(&iam, &format!("{name}-{number}"), document).await;
+            let policy = iam.create_policy().policy_name(format!("{name}-{number}"));
+            let created = policy.policy_document(document.to_string()).send().await.expect("CreatePolicy");
+            let arn = created.policy().and_then(|policy| policy.arn()).expect("an ARN");
             iam.attach_user_policy().user_name(name).policy_arn(arn).send().await.expect("AttachUserPolicy");
         }
         let created = iam.create_access_key().user_name(name).send().await.expect("CreateAccessKey");
         let key = created.access_key().expect("a key");
         Key { id: key.access_key_id().to_owned(), secret: key.secret_access_key().to_owned() }
     }
-}
-
-/// Creates a managed policy. Returns its ARN.
-async fn create_policy(iam: &aws_sdk_iam::Client, name: &str, document: &Value) -> String {
-    let policy = iam.create_policy().policy_name(name).policy_document(document.to_string());
-    let created = policy.send().await.expect("CreatePolicy");
-    created.policy().and_then(|policy| policy.arn()).expect("an ARN").to_owned()
 }
 
 /// The page of what deploying needs, for a stack of the local account and region.
@@ -68,18 +58,10 @@ pub fn page_of_deployers(stack: &str) -> String {
 /// Policies of that page by their names in its comments, for example `resources`.
 pub fn deploying(stack: &str, policies: &[&str]) -> Vec<Value> {
     let page = page_of_deployers(stack);
-    let policy = |name: &&str| policy_after(&page, &format!("<!-- written by make pages: {name} -->"));
+    let policy = |name: &&str| {
+        let (_, rest) = page.split_once(&format!("<!-- written by make pages: {name} -->")).expect("a policy");
+        let text = rest.split("```").nth(1).expect("a block").trim_start_matches("json");
+        serde_json::from_str(text).expect("JSON")
+    };
     policies.iter().map(policy).collect()
-}
-
-/// The policy of that page that holds its user to a boundary.
-pub fn held_to_boundary(boundary: &str) -> Value {
-    policy_after(&page_of_deployers("").replace("BOUNDARY", boundary), "## With a permissions boundary")
-}
-
-/// The first policy of a page after a text.
-fn policy_after(page: &str, text: &str) -> Value {
-    let (_, rest) = page.split_once(text).expect("a policy");
-    let block = rest.split("```").nth(1).expect("a block").trim_start_matches("json");
-    serde_json::from_str(block).expect("JSON")
 }

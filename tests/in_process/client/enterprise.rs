@@ -1,9 +1,9 @@
 //! Consul Enterprise: the request of every method of the client, with its partition and namespace.
 
 use consul::{
-    AgentReads as _, AgentWrites as _, CatalogReads as _, CatalogWrites as _, ConfigEntries as _, ConsulError, Grant,
-    Logins as _, NewToken, Object, ObjectKind, ObjectReads as _, ObjectWrites as _, Permissions as _,
-    ServerVersion as _, TokenReads as _, TokenWrites as _,
+    AgentReads as _, AgentWrites as _, CatalogReads as _, CatalogWrites as _, ConsulError, Grant, Logins as _,
+    NewToken, Object, ObjectKind, ObjectReads as _, ObjectWrites as _, Permissions as _, ServerVersion as _,
+    TokenReads as _, TokenWrites as _,
 };
 use mesh::{
     arn::TaskArn,

@@ -1,6 +1,6 @@
 //! Exact requests, and the parsing of answers of all versions.
 
-use consul::{CatalogReads as _, CatalogWrites as _, ConfigEntries as _, ConsulError, TokenReads as _};
+use consul::{CatalogReads as _, CatalogWrites as _, ConsulError, TokenReads as _};
 use mesh::{
     catalog::{CheckStatus, DrainReason, HealthCheck},
     identity::MeshService,

@@ -9,13 +9,15 @@ use audit_read::app_mesh::{Resource, ResourceKind, Resources};
 use document::{Node, SourceFile};
 use mesh::names::ServiceName;
 
+type Note = (Severity, String);
+
 /// What is lost of the virtual node that Envoy represents, and of the routes to it.
 pub(super) fn notes(
     resources: &Resources,
     file: &Arc<SourceFile>,
     envoy: MeshResource<'_>,
     service: &ServiceName,
-) -> Vec<(Severity, String)> {
+) -> Vec<Note> {
     let Some(node) = resources.named(envoy.kind, envoy.mesh, envoy.name, file) else {
         let unread = format!(
             "{} {} is not in this file: its timeouts and backends, and the retries of its routes, are not carried over",
@@ -29,47 +31,58 @@ pub(super) fn notes(
         let timeouts = Timeouts::of(listener.get("timeout")?.get(protocol)?);
         timeouts.is_set().then_some((protocol, timeouts))
     });
-    let of_routes: Vec<(&str, &Resource, Timeouts)> = routes
-        .iter()
-        .filter_map(|route| {
-            let (protocol, body) = route.route()?;
-            let timeouts = Timeouts::of(body.get("timeout")?);
-            timeouts.is_set().then_some((protocol, *route, timeouts))
-        })
-        .collect();
+    let of_route = |route: &&Resource| {
+        let (protocol, body) = route.route()?;
+        let timeouts = Timeouts::of(body.get("timeout")?);
+        timeouts.is_set().then(|| (protocol.to_owned(), route.label(), timeouts))
+    };
+    let of_routes: Vec<(String, String, Timeouts)> = routes.iter().filter_map(of_route).collect();
     let mut notes = Vec::new();
-    let named = of_node.iter().map(|(_, timeouts)| format!("{} ({timeouts})", node.label()));
-    let named: Vec<String> =
-        named.chain(of_routes.iter().map(|(_, route, timeouts)| format!("{} ({timeouts})", route.label()))).collect();
-    if !named.is_empty() {
+    notes.extend(lost_timeouts(of_node.map(|(_, timeouts)| (node.label(), timeouts)), &of_routes));
+    notes.extend(of_node.and_then(|(protocol, timeouts)| service_defaults(protocol, timeouts, service)));
+    notes.extend(service_router(&of_routes, service));
+    notes.extend(others(node, &routes).map(|lost| (Severity::Info, lost)));
+    notes
+}
+
+/// That these timeouts are lost.
+fn lost_timeouts(of_node: Option<(String, Timeouts)>, of_routes: &[(String, String, Timeouts)]) -> Option<Note> {
+    let of_node = of_node.into_iter().map(|(label, timeouts)| format!("{label} ({timeouts})"));
+    let of_routes = of_routes.iter().map(|(_, label, timeouts)| format!("{label} ({timeouts})"));
+    let named: Vec<String> = of_node.chain(of_routes).collect();
+    (!named.is_empty()).then(|| {
         let lost = format!(
             "the timeouts of {} are not carried over: without entries such as these, Consul ends a request over HTTP after \
              {DEFAULT} s",
             named.join(" and of ")
         );
-        notes.push((Severity::Warning, lost));
-    }
-    if let Some((protocol, Timeouts { request: Some(request), .. })) = of_node {
-        let entry = json!({
-            "Kind": "service-defaults", "Name": service.as_str(), "Protocol": protocol,
-            "LocalRequestTimeoutMs": request.milliseconds(),
-        });
-        notes.push((Severity::Info, format!("consul config write: {entry}")));
-    }
+        (Severity::Warning, lost)
+    })
+}
+
+/// The entry that keeps the timeout of a node's listener.
+fn service_defaults(protocol: &str, timeouts: Timeouts, service: &ServiceName) -> Option<Note> {
+    let entry = json!({
+        "Kind": "service-defaults", "Name": service.as_str(), "Protocol": protocol,
+        "LocalRequestTimeoutMs": timeouts.request?.milliseconds(),
+    });
+    Some((Severity::Info, format!("consul config write: {entry}")))
+}
+
+/// The entry that keeps the timeouts of the routes. It is for HTTP only.
+fn service_router(of_routes: &[(String, String, Timeouts)], service: &ServiceName) -> Option<Note> {
     let longest = |of: fn(&Timeouts) -> Option<Timeout>| {
         of_routes.iter().filter_map(|(_, _, timeouts)| of(timeouts)).max_by_key(|timeout| timeout.milliseconds())
     };
     let settings = [("RequestTimeout", longest(|it| it.request)), ("IdleTimeout", longest(|it| it.idle))];
     let destination: Map<String, Value> =
         settings.into_iter().filter_map(|(key, timeout)| Some((key.to_owned(), json!(timeout?.in_go())))).collect();
-    // A service router is for HTTP only.
-    if !destination.is_empty() && of_routes.iter().all(|(protocol, ..)| *protocol != TCP) {
-        let routes = json!([{ "Destination": destination }]);
-        let entry = json!({ "Kind": "service-router", "Name": service.as_str(), "Routes": routes });
-        notes.push((Severity::Info, format!("consul config write: {entry}")));
+    if destination.is_empty() || of_routes.iter().any(|(protocol, ..)| protocol == TCP) {
+        return None;
     }
-    notes.extend(others(node, &routes).map(|lost| (Severity::Info, lost)));
-    notes
+    let routes = json!([{ "Destination": destination }]);
+    let entry = json!({ "Kind": "service-router", "Name": service.as_str(), "Routes": routes });
+    Some((Severity::Info, format!("consul config write: {entry}")))
 }
 
 /// The seconds after which Envoy ends a request over HTTP if its configuration has no timeout. Source:

@@ -55,7 +55,7 @@ pub struct Injection {
     pub notes: Vec<(Severity, String)>,
 }
 
-/// The edits that make a plain definition, or one of App Mesh, one of Consul's mesh. `resources` are those of App Mesh in the
+/// The edits that make a plain definition, or one of App Mesh, one of Consul's mesh. `resources` are App Mesh's in the
 /// same file.
 ///
 /// # Errors

@@ -43,7 +43,7 @@ impl<'d> EntryPoint<'d> {
         None
     }
 
-    /// The same in whole seconds; `None` if there is none, or it is no duration.
+    /// The same in whole seconds; `None` without a delay, or if it is no duration.
     pub fn shutdown_delay(&self) -> Option<u64> {
         const SECOND: i64 = 1_000_000_000;
         u64::try_from(go_duration(self.delay()?)? / SECOND).ok()

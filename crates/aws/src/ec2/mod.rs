@@ -22,7 +22,7 @@ use aws_smithy_xml::decode::{Document, ScopedDecoder, XmlDecodeError, try_data};
 use aws_types::{SdkConfig, service_config::ServiceConfigKey};
 use mesh::host::{Ec2InstanceId, Ec2Instances};
 
-pub use self::network::{AclEntry, GroupRule, Interface, Ipv4Block, NetworkAcl, Ports, RulePeer};
+pub use self::network::{AclEntry, GroupRule, Interface, NetworkAcl, Ports, RulePeer};
 use crate::{http::Http, sdk::describe};
 
 /// The most values of a filter.

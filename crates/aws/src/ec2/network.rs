@@ -7,6 +7,8 @@
 use std::{collections::BTreeMap, fmt::Display, net::Ipv4Addr, str::FromStr};
 
 use aws_smithy_xml::decode::{Document, ScopedDecoder, XmlDecodeError, try_data};
+use ipnet::Ipv4Net;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{AwsEc2, Ec2Error, FILTER_LIMIT, each, form};
 use crate::sdk::describe;
@@ -36,7 +38,7 @@ pub struct GroupRule {
 /// The other end of the connections of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RulePeer {
-    Block(Ipv4Block),
+    Block(Ipv4Net),
     /// Every interface of this security group.
     Group(String),
     /// A prefix list, whose blocks are not read.
@@ -63,7 +65,7 @@ pub struct AclEntry {
     pub protocol: String,
     pub ports: Ports,
     /// `None` for IPv6.
-    pub block: Option<Ipv4Block>,
+    pub block: Option<Ipv4Net>,
 }
 
 /// A range of ports.
@@ -86,28 +88,8 @@ impl Ports {
     }
 }
 
-/// A block of IPv4 addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ipv4Block {
-    base: Ipv4Addr,
-    bits: u32,
-}
-
-impl Ipv4Block {
-    pub fn contains(self, address: Ipv4Addr) -> bool {
-        let mask = u32::MAX.checked_shl(32 - self.bits).unwrap_or(0);
-        self.base.to_bits() & mask == address.to_bits() & mask
-    }
-}
-
-impl FromStr for Ipv4Block {
-    type Err = XmlDecodeError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parsed = text.split_once('/').and_then(|(base, bits)| Some((base.parse().ok()?, bits.parse().ok()?)));
-        let block = parsed.filter(|(_, bits)| *bits <= 32).map(|(base, bits)| Self { base, bits });
-        block.ok_or_else(|| XmlDecodeError::custom(format!("{text:?} is not a block of IPv4 addresses")))
-    }
+fn block(text: &str) -> Result<Ipv4Net, XmlDecodeError> {
+    text.parse().map_err(|_| XmlDecodeError::custom(format!("{text:?} is not a block of IPv4 addresses")))
 }
 
 impl AwsEc2 {
@@ -138,13 +120,13 @@ impl AwsEc2 {
         ];
         self.items("DescribeSecurityGroupRules", "group-id", groups, "securityGroupRuleSet", |item| {
             let mut fields = Leaves::of(item, PATHS)?;
-            let [block, group, list] =
+            let [cidr, group, list] =
                 ["cidrIpv4", "referencedGroupInfo/groupId", "prefixListId"].map(|path| fields.text(path));
-            let peer = match (block.as_str(), group.as_str(), list.as_str()) {
+            let peer = match (cidr.as_str(), group.as_str(), list.as_str()) {
                 ("", "", "") => RulePeer::Other,
                 ("", "", _) => RulePeer::PrefixList(list),
                 ("", ..) => RulePeer::Group(group),
-                (block, ..) => RulePeer::Block(block.parse()?),
+                (cidr, ..) => RulePeer::Block(block(cidr)?),
             };
             let (protocol, is_egress) = (fields.text("ipProtocol"), fields.text("isEgress") == "true");
             let ports = fields.ports("fromPort", "toPort", &protocol);
@@ -224,14 +206,14 @@ fn read_acl(item: &mut ScopedDecoder<'_, '_>) -> Result<NetworkAcl, XmlDecodeErr
             })?,
             "entrySet" => each(&mut tag, &["item"], &mut |entry| {
                 let mut fields = Leaves::of(entry, PATHS)?;
-                let (protocol, block) = (fields.text("protocol"), fields.text("cidrBlock"));
+                let (protocol, cidr) = (fields.text("protocol"), fields.text("cidrBlock"));
                 acl.entries.push(AclEntry {
                     number: fields.parsed("ruleNumber")?,
                     is_egress: fields.text("egress") == "true",
                     allows: fields.text("ruleAction") == "allow",
                     ports: fields.ports("portRange/from", "portRange/to", &protocol),
                     protocol,
-                    block: if block.is_empty() { None } else { Some(block.parse()?) },
+                    block: if cidr.is_empty() { None } else { Some(block(&cidr)?) },
                 });
                 Ok(())
             })?,
@@ -253,7 +235,7 @@ impl Leaves {
         Ok(Self(found))
     }
 
-    /// The first text at a path; empty without one.
+    /// The text at a path; empty without one.
     fn text(&mut self, path: &str) -> String {
         self.0.get_mut(path).and_then(Vec::pop).unwrap_or_default()
     }
@@ -295,11 +277,8 @@ fn collect(
 
 /// A value of a form, percent-encoded.
 fn encoded(text: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-        byte => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encode).collect()
+    const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 #[cfg(test)]
@@ -308,14 +287,12 @@ mod tests {
 
     #[test]
     fn block_contains_the_addresses_with_its_first_bits() {
-        let contains = |block: &str, address: &str| {
-            block.parse::<Ipv4Block>().unwrap().contains(address.parse::<Ipv4Addr>().unwrap())
-        };
+        let contains = |cidr: &str, address: &str| block(cidr).unwrap().contains(&address.parse::<Ipv4Addr>().unwrap());
         assert!(contains("10.1.0.0/16", "10.1.255.9") && !contains("10.1.0.0/16", "10.2.0.1"));
         assert!(contains("0.0.0.0/0", "192.0.2.1") && contains("10.0.0.7/32", "10.0.0.7"));
         assert!(!contains("10.0.0.7/32", "10.0.0.6"));
         for text in ["10.0.0.0", "10.0.0.0/33", "::/0", "x/8"] {
-            assert!(text.parse::<Ipv4Block>().is_err(), "{text}");
+            assert!(block(text).is_err(), "{text}");
         }
     }
 

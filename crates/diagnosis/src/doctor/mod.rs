@@ -199,7 +199,7 @@ pub fn before_install(
 }
 
 /// The checks of what the tasks of the clusters find in Consul. `mesh_entry` is the config entry `mesh`, if Consul was asked, and `version`
-/// that of its servers.
+/// that its servers have.
 fn of_mesh(
     inspection: &Read<Inspection>,
     mesh_entry: Option<&MeshEntryReading>,

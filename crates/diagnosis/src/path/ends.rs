@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use mesh::{identity::MeshService, tenancy::Tenancy};
 use observe::{Inspection, Intention, IntentionAction, RegisteredUpstream, ServiceAt, SourceReading};
 
-/// Where the destination is, as far as the question says.
+/// Where the destination is, if the question says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DestinationPlace {
     /// Its partition and namespace (Enterprise).
@@ -34,7 +34,7 @@ pub fn services_named(name: &str, observed: &Inspection) -> Vec<ServiceAt> {
     found.into_iter().map(at).collect()
 }
 
-/// The service that `source` means by a name: where the question says, or where its only upstream of this name leads, or beside it.
+/// The service that `source` means by a name: where the question says, or where its only upstream of this name leads, or in its own place.
 pub fn destination_named(name: &str, place: &DestinationPlace, source: &SourceReading) -> ServiceAt {
     let upstreams = source.proxies.iter().flatten().flat_map(|proxy| &proxy.upstreams);
     let meant: BTreeSet<ServiceAt> = upstreams
@@ -51,7 +51,7 @@ pub fn destination_named(name: &str, place: &DestinationPlace, source: &SourceRe
     }
 }
 
-/// Every service that `source` may or wants to reach: those of its upstreams, and those that an intention allows it by name.
+/// Every service that `source` may or wants to reach: by an upstream, or by an intention that names both.
 /// `intentions` are those with it as the source.
 pub fn destinations(source: &SourceReading, intentions: &[Intention]) -> Vec<ServiceAt> {
     let upstreams = source.proxies.iter().flatten().flat_map(|proxy| &proxy.upstreams);
@@ -83,7 +83,7 @@ fn destination_of(upstream: &RegisteredUpstream, source: &ServiceAt) -> ServiceA
     }
 }
 
-/// A tenancy by its names; those that are empty, or that Community Edition has, are those of `own`.
+/// A tenancy by its names. `own` gives the empty ones, and the ones that Community Edition has.
 fn tenancy(partition: &str, namespace: &str, own: &Tenancy) -> Tenancy {
     let Tenancy::Enterprise { partition: own_partition, namespace: own_namespace } = own else { return own.clone() };
     Tenancy::Enterprise {

@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use mesh::{
     arn::TaskId,
     member::MemberTask,
-    task::{DescribedTask, TaskPhase},
+    task::TaskPhase,
     tenancy::{Tenancy, TenancyName},
 };
 use observe::{
-    CallError, ConsulError, DestinationReading, Ec2Error, InspectedCluster, Inspection, InspectionError, MeshReading,
-    NetworkReading, ServiceAt, SourceReading,
+    CallError, ConnectProxy, ConsulError, DestinationReading, Ec2Error, InspectedCluster, Inspection, InspectionError,
+    MeshReading, NetworkReading, ServiceAt, SourceReading,
 };
 
 use super::report::{PathEnd, PathLine, Place};
@@ -50,23 +50,28 @@ pub(super) struct ServiceTask<'a> {
 }
 
 impl<'a> PathEvidence<'a> {
-    /// The tasks of a service that have not stopped, in the clusters that were read: none of another datacenter's or a peer's.
+    /// The clusters in which a service may have tasks: none if it is another datacenter's or a peer's.
+    fn own_clusters(&self, service: &ServiceAt) -> &'a [InspectedCluster] {
+        let is_own = service.datacenter.is_none() && service.peer.is_none();
+        if is_own { self.observed.clusters.as_slice() } else { &[] }
+    }
+
+    /// The tasks of a service that have not stopped, in the clusters that were read.
+    pub(super) fn members_of(&self, service: &ServiceAt) -> impl Iterator<Item = &'a MemberTask> {
+        let tasks = self.own_clusters(service).iter().flat_map(|cluster| &cluster.tasks);
+        tasks.filter(move |member| is_living_of(member, service))
+    }
+
+    /// The same, with what `status` says of them: for this, it indexes what Consul has of their clusters.
     pub(super) fn tasks_of(&self, service: &ServiceAt) -> Vec<ServiceTask<'a>> {
-        let is_its = |member: &&MemberTask| {
-            let identity = &member.identity.service;
-            identity.name.as_str() == service.name && identity.tenancy.is_same_place(&service.tenancy)
-        };
-        let is_living = |task: &DescribedTask| matches!(task.phase, TaskPhase::Active | TaskPhase::Stopping);
         let mut tasks = Vec::new();
-        let own = if service.datacenter.is_none() && service.peer.is_none() {
-            self.observed.clusters.as_slice()
-        } else {
-            &[]
-        };
-        for cluster in own {
+        for cluster in self.own_clusters(service) {
+            let mut members = cluster.tasks.iter().filter(|member| is_living_of(member, service)).peekable();
+            if members.peek().is_none() {
+                continue;
+            }
             let on_node = cluster.catalog.as_ref().map(OnNode::new);
             let tokens = self.tokens.map(|tokens| tokens.of_cluster(cluster));
-            let members = cluster.tasks.iter().filter(is_its).filter(|member| is_living(&member.task));
             tasks.extend(members.map(|member| ServiceTask {
                 member,
                 verdict: verdict(member, cluster, on_node.as_ref(), tokens.as_ref(), self.now),
@@ -75,12 +80,22 @@ impl<'a> PathEvidence<'a> {
         tasks
     }
 
+    /// The tasks of the caller that are asked about.
+    pub(super) fn source_members(&self) -> impl Iterator<Item = &'a MemberTask> {
+        let wanted = self.from_task;
+        self.members_of(&self.source.service)
+            .filter(move |member| wanted.is_none_or(|wanted| member.task.arn.id() == wanted))
+    }
+
+    /// The caller's task that registered a proxy.
+    pub(super) fn member_of(&self, proxy: &ConnectProxy) -> Option<&'a MemberTask> {
+        let id = proxy.task.as_ref()?;
+        self.members_of(&self.source.service).find(|member| member.task.arn.id() == id)
+    }
+
     /// The command that runs another one in the app of a task of the caller; `None` without such a task.
     pub(super) fn in_source_task(&self, command: &str) -> Option<String> {
-        let tasks = self.tasks_of(&self.source.service);
-        let is_asked =
-            |task: &&ServiceTask<'_>| self.from_task.is_none_or(|wanted| task.member.task.arn.id() == wanted);
-        let member = tasks.iter().find(is_asked)?.member;
+        let member = self.source_members().next()?;
         let (cluster, task) = (member.cluster.name(), member.task.arn.id());
         let (app, command) = (&member.definition.apps().next()?.name, quoted(command));
         Some(format!(
@@ -93,6 +108,14 @@ impl<'a> PathEvidence<'a> {
         let is_whole = |cluster: &InspectedCluster| cluster.catalog.is_some() && cluster.unsorted.is_empty();
         self.observed.problems.is_empty() && self.observed.clusters.iter().all(is_whole)
     }
+}
+
+/// Whether a task is a service's, and has not stopped.
+fn is_living_of(member: &MemberTask, service: &ServiceAt) -> bool {
+    let identity = &member.identity.service;
+    matches!(member.task.phase, TaskPhase::Active | TaskPhase::Stopping)
+        && identity.name.as_str() == service.name
+        && identity.tenancy.is_same_place(&service.tenancy)
 }
 
 /// A line about what could not be read.

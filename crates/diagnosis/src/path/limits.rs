@@ -54,7 +54,7 @@ fn of_calls(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
         let what = format!("each proxy of {} limits its calls: {}", named(source), numbers.join(", "));
         lines.push(set(what, &source.name));
     }
-    if !limits.passive_health_check.is_empty() {
+    if limits.passive_health_check.is_some() {
         let what =
             format!("outlier detection of {} may eject instances of {} that fail", named(source), named(destination));
         lines.push(set(what, &source.name));

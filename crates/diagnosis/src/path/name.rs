@@ -104,7 +104,7 @@ fn missing(evidence: &PathEvidence<'_>, leg: &Leg<'_>, target: &str) -> Option<P
         return Some(line(leg, what).changed_by(change).with_command(read("service-resolver")));
     }
     // Tasks that are not registered: the place of the destination's tasks says why.
-    if !evidence.tasks_of(&service).is_empty() {
+    if evidence.members_of(&service).next().is_some() {
         return None;
     }
     let names = evidence.destination.names.iter().flatten().flatten().map(String::as_str);

@@ -201,7 +201,7 @@ fn by_rules(rules: &[GroupRule], own: &Interface, other: &Interface, is_egress: 
     let mut allowed = Allowed::No;
     for rule in for_port {
         match &rule.peer {
-            RulePeer::Block(block) if block.contains(other.address) => return Allowed::Yes,
+            RulePeer::Block(block) if block.contains(&other.address) => return Allowed::Yes,
             RulePeer::Group(group) if other.groups.contains(group) => return Allowed::Yes,
             RulePeer::PrefixList(_) => allowed = Allowed::Perhaps,
             RulePeer::Block(_) | RulePeer::Group(_) | RulePeer::Other => {}
@@ -216,7 +216,7 @@ fn allows(acl: &NetworkAcl, is_egress: bool, other: Ipv4Addr, port: u16) -> bool
         entry.is_egress == is_egress
             && ["6", "-1"].contains(&entry.protocol.as_str())
             && entry.ports.contains(port)
-            && entry.block.is_some_and(|block| block.contains(other))
+            && entry.block.is_some_and(|block| block.contains(&other))
     });
     decides.is_some_and(|entry| entry.allows)
 }

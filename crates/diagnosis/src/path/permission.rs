@@ -16,13 +16,6 @@ use crate::doctor::word;
 const PLACE: Place = Place::Permission;
 
 pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
-    let mut services: BTreeMap<ServiceAt, Taken> = BTreeMap::new();
-    for leg in evidence.legs() {
-        let taken = services.entry(evidence.service_of(leg.target).everywhere()).or_insert(leg.taken);
-        if leg.taken == Taken::Surely {
-            *taken = Taken::Surely;
-        }
-    }
     if let Some(peer) = &evidence.destination.service.peer {
         let (name, source) = (&evidence.destination.service.name, &evidence.source.service.name);
         let what =
@@ -35,9 +28,16 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
             "the discovery chain could not be read, so it is not known who is called",
         )];
     };
+    let mut services: BTreeMap<ServiceAt, Taken> = BTreeMap::new();
+    for leg in evidence.legs() {
+        let taken = services.entry(evidence.service_of(leg.target).everywhere()).or_insert(leg.taken);
+        if leg.taken == Taken::Surely {
+            *taken = Taken::Surely;
+        }
+    }
+    let is_http = is_http(&chain.protocol);
     let call = |(service, taken): (ServiceAt, Taken)| {
         let intentions = evidence.destination.intentions.get(&service)?;
-        let is_http = is_http(&chain.protocol);
         Some(Call { evidence, service, taken, is_http }.judge(intentions))
     };
     services.into_iter().filter_map(call).collect()

@@ -91,13 +91,13 @@ pub struct PathLine {
     pub what: String,
     /// What to change, if something has to be.
     pub change: Option<String>,
-    /// The commands that make the change, or that show what no API has.
+    /// The commands that make the change, or that show what neither Consul nor AWS tells.
     pub commands: Vec<String>,
     /// What the token lacks, if that is why it is unknown.
     pub missing_permission: Option<String>,
     /// The page about the place.
     pub page: String,
-    /// Whether it is unknown because a read failed. Another line that is unknown is about what no API has.
+    /// Whether it is unknown because a read failed. Otherwise neither Consul nor AWS tells it.
     pub is_unread: bool,
 }
 
@@ -120,7 +120,7 @@ impl PathLine {
         Self::new(place, PlaceVerdict::Possible, what)
     }
 
-    /// What no API has.
+    /// What neither Consul nor AWS tells.
     pub(super) fn in_no_api(place: Place, what: impl Into<String>) -> Self {
         Self::new(place, PlaceVerdict::Unknown, what)
     }
@@ -172,7 +172,7 @@ pub struct PathEnd {
     pub partition: Option<String>,
     /// Its namespace (Enterprise).
     pub namespace: Option<String>,
-    /// Its datacenter, if it is another one than that of the caller.
+    /// Its datacenter, if it differs from the caller's.
     pub datacenter: Option<String>,
     /// The peer that exports it.
     pub peer: Option<String>,

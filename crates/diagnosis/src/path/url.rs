@@ -9,7 +9,7 @@ use mesh::{
 use observe::{ConnectProxy, RegisteredUpstream};
 
 use super::{
-    evidence::{PathEvidence, ServiceTask},
+    evidence::PathEvidence,
     report::{PathLine, Place},
     way_out::{address, is_asked},
 };
@@ -54,14 +54,11 @@ struct NamedAddress<'a> {
 
 /// The addresses that the apps of the tasks name, and the ports on which containers may listen themselves.
 fn named_in<'a>(evidence: &PathEvidence<'a>) -> (Vec<NamedAddress<'a>>, BTreeSet<u16>) {
-    let tasks = evidence.tasks_of(&evidence.source.service);
-    let is_asked =
-        |task: &&ServiceTask<'a>| evidence.from_task.is_none_or(|wanted| task.member.task.arn.id() == wanted);
     let (mut named, mut ports) = (Vec::new(), BTreeSet::new());
-    for task in tasks.iter().filter(is_asked) {
-        let apps: Vec<&ContainerDefinition> = task.member.definition.apps().collect();
-        ports.extend(task.member.definition.containers.iter().flat_map(|container| &container.ports));
-        let of_apps = task.member.local_addresses().into_iter();
+    for member in evidence.source_members() {
+        let apps: Vec<&ContainerDefinition> = member.definition.apps().collect();
+        ports.extend(member.definition.containers.iter().flat_map(|container| &container.ports));
+        let of_apps = member.local_addresses().into_iter();
         let of_apps = of_apps.filter(|(container, _)| apps.iter().any(|app| app.name == *container));
         named.extend(of_apps.map(|(container, address)| NamedAddress { container, address }));
     }

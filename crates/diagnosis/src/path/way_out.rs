@@ -106,9 +106,7 @@ impl<'a> Ways<'a> {
 
     /// The revision of a proxy's task, as the end of a sentence.
     fn in_definition(&self, proxy: &ConnectProxy) -> String {
-        let tasks = self.evidence.tasks_of(&self.evidence.source.service);
-        let its = tasks.iter().find(|task| proxy.task.as_ref() == Some(task.member.task.arn.id()));
-        let revision = its.map(|task| task.member.definition.arn.short_name());
+        let revision = self.evidence.member_of(proxy).map(|member| member.definition.arn.short_name());
         let of = revision.map(|revision| format!(" of task definition {revision}")).unwrap_or_default();
         format!("{of} and deploy it")
     }
@@ -139,10 +137,8 @@ impl<'a> Ways<'a> {
 
     /// Fargate does not let a task redirect traffic: <https://developer.hashicorp.com/consul/docs/ecs/requirements>
     fn transparent_on_fargate(&self) -> Option<PathLine> {
-        let tasks = self.evidence.tasks_of(&self.evidence.source.service);
         let is_on_fargate = |proxy: &ConnectProxy| {
-            let its = tasks.iter().find(|task| proxy.task.as_ref() == Some(task.member.task.arn.id()));
-            its.is_some_and(|task| task.member.task.placement.is_on_fargate)
+            self.evidence.member_of(proxy).is_some_and(|member| member.task.placement.is_on_fargate)
         };
         let relies = |proxy: &&&ConnectProxy| proxy.is_transparent && self.upstream(proxy).is_none();
         let proxy = self.proxies.iter().filter(relies).find(|proxy| is_on_fargate(proxy))?;

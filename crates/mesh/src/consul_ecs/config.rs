@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, net::Ipv4Addr};
 
+use ipnet::Ipv4Net;
 use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, SeqAccess, Visitor},
@@ -144,7 +145,7 @@ pub struct MeshConfig {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Unregistered {
     outlier_detection: Option<BTreeMap<String, i64>>,
-    excluded_cidrs: Vec<String>,
+    excluded_cidrs: Vec<Ipv4Net>,
     excluded_ports: Vec<i64>,
 }
 
@@ -161,7 +162,7 @@ impl Unregistered {
         };
         Self {
             outlier_detection: settings.map(|settings| settings.iter().filter_map(number).collect()),
-            excluded_cidrs: list("excludeOutboundCIDRs").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            excluded_cidrs: list("excludeOutboundCIDRs").iter().filter_map(Value::as_str).filter_map(block).collect(),
             excluded_ports: list("excludeOutboundPorts").iter().filter_map(Value::as_i64).collect(),
         }
     }
@@ -262,7 +263,7 @@ impl MeshConfig {
         let is_transparent = matches!(&self.instance, Instance::Service(with) if with.is_transparent);
         is_transparent
             && !self.unregistered.excluded_ports.contains(&i64::from(port))
-            && !self.unregistered.excluded_cidrs.iter().any(|cidr| contains(cidr, address))
+            && !self.unregistered.excluded_cidrs.iter().any(|block| block.contains(&address))
     }
 
     pub fn is_gateway(&self) -> bool {
@@ -315,12 +316,9 @@ fn approximate_size(json: &serde_json::Value) -> usize {
     }
 }
 
-/// Whether an address is in a range, `169.254.0.0/16`, or is it.
-fn contains(cidr: &str, address: Ipv4Addr) -> bool {
-    let (start, bits) = cidr.split_once('/').unwrap_or((cidr, "32"));
-    let (Ok(start), Ok(bits @ 0..=32)) = (start.parse::<Ipv4Addr>(), bits.parse::<u32>()) else { return false };
-    let network = |it: Ipv4Addr| u64::from(it.to_bits()) >> (32 - bits);
-    network(start) == network(address)
+/// A block of addresses, `169.254.0.0/16`, or a single one.
+fn block(text: &str) -> Option<Ipv4Net> {
+    text.parse().or_else(|_| text.parse::<Ipv4Addr>().map(Ipv4Net::from)).ok()
 }
 
 /// A configuration, what is not registered of it, and about how much memory it takes.
