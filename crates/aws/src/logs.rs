@@ -1,4 +1,5 @@
-//! `CloudWatch` Logs, for the history of the controller: the lines of a log group that match a pattern.
+//! `CloudWatch` Logs: the lines of a log group that match a pattern, for the history of the controller, and the end of a stream, for
+//! what a container said.
 
 use std::time::Duration;
 
@@ -25,6 +26,11 @@ pub enum LogsError {
     /// There is no such log group.
     #[error("log group {group}: it does not exist")]
     UnknownGroup { group: String },
+    /// There is no such stream, or no such log group.
+    #[error(
+        "log group {group} has no stream {stream}, or does not exist: the container has logged nothing, or the stream was deleted"
+    )]
+    UnknownStream { group: String, stream: String },
     /// The call failed, after retries.
     #[error("log group {group}: the call failed: {reason}")]
     Failed { group: String, reason: String },
@@ -38,7 +44,7 @@ pub enum LogsError {
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEvent {
-    /// When `CloudWatch` Logs got it from the function.
+    /// When `CloudWatch` Logs got it.
     pub at: Timestamp,
     pub text: String,
 }
@@ -49,6 +55,9 @@ pub trait Logs: Send + Sync {
     /// The lines of a log group since a time that match a
     /// [filter pattern](https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html), all of them.
     async fn lines(&self, group: &str, pattern: &str, since: Timestamp) -> Result<Vec<LogEvent>, LogsError>;
+
+    /// The last lines of a stream, at most so many, oldest first. One call.
+    async fn last_lines(&self, group: &str, stream: &str, most: u16) -> Result<Vec<LogEvent>, LogsError>;
 }
 
 /// The log groups of an account and region.
@@ -84,11 +93,7 @@ impl Logs for AwsLogs {
         let (mut lines, mut token) = (Vec::new(), None);
         for _ in 0..MAX_PAGES {
             let page = self.page(group, pattern, since, token.take()).await?;
-            let events = page.events().iter().filter_map(|event| {
-                let at = Timestamp::from_millisecond(event.timestamp()?).ok()?;
-                Some(LogEvent { at, text: event.message()?.to_owned() })
-            });
-            lines.extend(events);
+            lines.extend(page.events().iter().filter_map(|event| read(event.timestamp(), event.message())));
             token = page.next_token().map(str::to_owned);
             if lines.len() >= MAX_LINES {
                 break;
@@ -99,4 +104,22 @@ impl Logs for AwsLogs {
         }
         Err(LogsError::TooMuch { group: group.to_owned() })
     }
+
+    async fn last_lines(&self, group: &str, stream: &str, most: u16) -> Result<Vec<LogEvent>, LogsError> {
+        let call = self.0.get_log_events().log_group_name(group).log_stream_name(stream);
+        // From the end; the answer itself is oldest first.
+        let call = call.start_from_head(false).limit(most.into());
+        let answer = call.send().await.map_err(|error| match &error {
+            SdkError::ServiceError(answer) if answer.err().is_resource_not_found_exception() => {
+                LogsError::UnknownStream { group: group.to_owned(), stream: stream.to_owned() }
+            }
+            _ => LogsError::Failed { group: group.to_owned(), reason: describe(&error) },
+        })?;
+        Ok(answer.events().iter().filter_map(|event| read(event.timestamp(), event.message())).collect())
+    }
+}
+
+/// An event of an answer, if it has a time and a text.
+fn read(milliseconds: Option<i64>, message: Option<&str>) -> Option<LogEvent> {
+    Some(LogEvent { at: Timestamp::from_millisecond(milliseconds?).ok()?, text: message?.to_owned() })
 }

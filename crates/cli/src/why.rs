@@ -2,13 +2,15 @@
 
 use audit::severity::Severity;
 use audit_live::{LiveScope, gather_live};
+use aws::{logs::AwsLogs, sdk::Region};
 use clap::Args;
 use diagnosis::{
-    AuditError, Background, Condition, Found, PastEvent, Tokens, WhyReport, Within, find_service, why_service, why_task,
+    AuditError, Background, Condition, ContainerLog, Found, PastEvent, Tokens, WhyReport, Within, find_service,
+    why_service, why_task,
 };
 use jiff::Timestamp;
 use mesh::arn::{ClusterArn, TaskArn, TaskId};
-use observe::{Inspection, Wanted};
+use observe::{Inspection, Wanted, last_lines};
 
 use crate::{
     account::{AwsArguments, runtime, selected},
@@ -48,6 +50,9 @@ pub(super) struct Arguments {
     namespace: Option<String>,
     #[command(flatten)]
     prefix: PrefixArguments,
+    /// Show more of the container's log than its last errors
+    #[arg(long)]
+    logs: bool,
     #[command(flatten)]
     history: HistoryArguments,
     #[command(flatten)]
@@ -125,7 +130,18 @@ impl Asking<'_> {
             }
         };
         report.problems.extend(unread.filter(|problem| !report.problems.contains(problem)));
+        self.add_log(&mut report).await;
         Ok(report)
+    }
+
+    /// Reads the log of the container that the conclusion names.
+    async fn add_log(&self, report: &mut WhyReport) {
+        let Some(log) = &report.log else { return };
+        self.progress.say("reading the log of the container");
+        let region = log.region.clone().map(Region::new).or_else(|| self.clients.sdk.region().cloned());
+        let sdk = self.clients.sdk.clone().into_builder().region(region).build();
+        let answer = last_lines(&AwsLogs::new(&sdk), &log.group, &log.stream).await;
+        report.add_log(answer, self.arguments.logs);
     }
 
     /// What is asked about, and in which clusters.
@@ -215,6 +231,9 @@ fn text(report: &WhyReport, medium: Medium) -> String {
         let sheet = timeline(&report.timeline, medium);
         out.push_str(&sheet.text(medium));
     }
+    if let Some(log) = &report.log {
+        out.push_str(&container_log(log, medium));
+    }
     out + "\n" + &wrapped(&Cell::new(report.conclusion.as_str(), tone(report.condition)), medium)
 }
 
@@ -231,6 +250,25 @@ fn timeline(events: &[PastEvent], medium: Medium) -> Sheet {
         });
     }
     sheet
+}
+
+/// The lines of a container's log, or why there are none.
+fn container_log(log: &ContainerLog, medium: Medium) -> String {
+    let heading = format!("Log of {} (log group {}, stream {})", log.container, log.group, log.stream);
+    let mut out = format!("\n{}\n", wrapped(&Cell::new(heading, Tone::Strong), medium));
+    match &log.problem {
+        Some(problem) => out.push_str(&wrapped(&Cell::new(format!("not read: {problem}"), Tone::Pending), medium)),
+        None if log.lines.is_empty() => out.push_str("no lines\n"),
+        None => {
+            let mut sheet = Sheet::new(&["time (UTC)", "line"]);
+            for line in &log.lines {
+                let at = line.at.strftime("%m-%d %H:%M:%S").to_string();
+                sheet.add(vec![Cell::new(at, Tone::Faint), Cell::plain(line.text.as_str())]);
+            }
+            out.push_str(&sheet.text(medium));
+        }
+    }
+    out
 }
 
 fn heading(report: &WhyReport) -> String {
@@ -298,6 +336,7 @@ mod tests {
             condition: Condition::Faulty,
             cause: WhyCause::LostFromTheCatalog,
             conclusion: "Consul has lost it. The next sweep registers it again".to_owned(),
+            log: None,
             problems: Vec::new(),
         }
     }

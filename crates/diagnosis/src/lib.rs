@@ -37,7 +37,7 @@ pub use self::{
     unread::unread,
     upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, upgrade},
     why::{
-        AuditError, Background, Condition, Found, PastEvent, Who, WhyCause, WhyReport, WhySubject, Within,
-        find_service, why_service, why_task,
+        AuditError, Background, Condition, ContainerLog, Found, LoggedLine, Meaning, PastEvent, Who, WhyCause,
+        WhyReport, WhySubject, Within, find_service, why_service, why_task,
     },
 };

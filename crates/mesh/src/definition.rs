@@ -61,6 +61,8 @@ pub struct ContainerDefinition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerLog {
     pub group: String,
+    /// `awslogs-region`; ECS demands it.
+    pub region: Option<String>,
     /// The prefix of the names of its streams; without one, their names are not known.
     pub stream_prefix: Option<String>,
 }

@@ -166,7 +166,11 @@ fn read_container(container: &EcsContainer) -> Option<ContainerDefinition> {
 fn read_log(container: &EcsContainer) -> Option<ContainerLog> {
     let configuration = container.log_configuration().filter(|it| *it.log_driver() == LogDriver::Awslogs)?;
     let option = |name: &str| configuration.options()?.get(name).cloned();
-    Some(ContainerLog { group: option("awslogs-group")?, stream_prefix: option("awslogs-stream-prefix") })
+    Some(ContainerLog {
+        group: option("awslogs-group")?,
+        region: option("awslogs-region"),
+        stream_prefix: option("awslogs-stream-prefix"),
+    })
 }
 
 /// The secrets in Secrets Manager that the containers read, each once.

@@ -12,6 +12,7 @@ use mesh::{
 use observe::{History, InspectedCluster, Inspection, MemberService, UntaggedTask};
 use report::{LogAction, LogLine, LogOutcome};
 
+use super::log::ContainerLog;
 use crate::{
     status::{OnNode, TaskVerdict, verdict},
     tokens::{ClusterTokens, Tokens},
@@ -167,7 +168,17 @@ impl<'a> TaskEvidence<'a> {
         Some(self.tokens.as_ref()?.logins.listed(&self.cluster?.arn, self.id))
     }
 
-    /// Where the log of a container of the task is.
+    /// The log of a container of the task, if it is in `CloudWatch` Logs and the name of its stream is known.
+    pub(crate) fn unread_log(&self, container: &str) -> Option<ContainerLog> {
+        let definition = &self.member?.definition;
+        let log = definition.container(container)?.log.as_ref()?;
+        let stream = format!("{}/{container}/{}", log.stream_prefix.as_ref()?, self.id);
+        let programs = [self.registrar(), definition.programs.health_reporter()];
+        let is_of_the_mesh = names::OF_TASKS.contains(&container) || programs.contains(&Some(container));
+        Some(ContainerLog::unread(container, log.group.clone(), log.region.clone(), stream, is_of_the_mesh))
+    }
+
+    /// Where the log of a container of the task is, in words.
     pub(crate) fn log_of(&self, container: &str) -> String {
         let log = self.member.and_then(|member| member.definition.container(container)?.log.as_ref());
         match log {

@@ -314,7 +314,7 @@ fn controller_that_failed_lately_is_named_if_the_task_is_not_as_it_should_be() {
 }
 
 /// The checks of the first task are critical.
-fn fail_checks(cluster: &mut InspectedCluster) {
+pub(super) fn fail_checks(cluster: &mut InspectedCluster) {
     let checks = cluster.catalog.as_mut().unwrap().checks.iter_mut();
     checks
         .filter(|check| check.service_id.contains(id(1).as_str()))
@@ -326,7 +326,7 @@ fn container_that_is_not_healthy_is_named_with_its_log() {
     let (cause, sentence) = because(|cluster, _| {
         fail_checks(cluster);
         described(&mut cluster.tasks[0]).containers[1].health = ContainerHealth::Unhealthy;
-        let log = ContainerLog { group: "/ecs/web".to_owned(), stream_prefix: Some("ecs".to_owned()) };
+        let log = ContainerLog { group: "/ecs/web".to_owned(), region: None, stream_prefix: Some("ecs".to_owned()) };
         revision(&mut cluster.tasks[0]).containers[0].log = Some(log);
     });
     let expected = format!(
