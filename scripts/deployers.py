@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "testing/local-stack/src")]
 
 import dist  # noqa: E402
-import handlers  # noqa: E402
+import handler_permissions  # noqa: E402
 import yaml  # noqa: E402
 
 PAGE = ROOT / "docs/reference/permissions-to-deploy.md"
@@ -130,8 +130,8 @@ def pattern(kind: str) -> str:
 
 def with_patterns(properties: dict) -> dict:
     """The properties, with patterns in the place of what names other resources."""
-    named = {part: pattern(kind) for part, kind in handlers.PARTS.values()}
-    named["Role"] = handlers.arn("AWS::IAM::Role", pattern("AWS::IAM::Role"), {}, **PLACE)
+    named = {part: pattern(kind) for part, kind in handler_permissions.PARTS.values()}
+    named["Role"] = handler_permissions.arn("AWS::IAM::Role", pattern("AWS::IAM::Role"), {}, **PLACE)
     # The code is where the tool has put it.
     named["Code"] = {"S3Bucket": "", "S3Key": ""}
     named["Path"] = "/"
@@ -161,8 +161,8 @@ def resources() -> list[dict]:
     for resource in template().values():
         kind, properties = resource["Type"], with_patterns(resource.get("Properties", {}))
         for operation in ("create", "update", "delete"):
-            for action in handlers.actions(kind, operation, properties):
-                on, keys = handlers.called_on(kind, action, pattern(kind), properties, **PLACE)
+            for action in handler_permissions.actions(kind, operation, properties):
+                on, keys = handler_permissions.called_on(kind, action, pattern(kind), properties, **PLACE)
                 # A statement for * has the actions of one service.
                 service = action.split(":")[0] if on == ["*"] else ""
                 groups[service, on[0], json.dumps(keys)].add(action)
@@ -189,7 +189,7 @@ def sam() -> list[dict]:
 
     needed = set()
     for resource in json.loads(_get_stack_template())["Resources"].values():
-        needed.update(handlers.actions(resource["Type"], "create", resource["Properties"]))
+        needed.update(handler_permissions.actions(resource["Type"], "create", resource["Properties"]))
     managed = ["CreateChangeSet", "DescribeChangeSet", "DescribeStacks", "ExecuteChangeSet"]
     return [
         cloudformation(CALLS["sam"], f"{ACCOUNT}:stack/{STACK}/*"),
@@ -224,7 +224,7 @@ def stacksets() -> list[dict]:
 def documented(command: str) -> set[str]:
     """The AWS permissions on the page of a command, with all its options except those for before an installation."""
     section = re.search(r"(?ms)^## Permissions\n(.*?)^## ", (COMMANDS / f"{command}.md").read_text())[1]
-    return set(re.findall(r"`([a-z]+:[A-Z]\w+)`", section.split("### With `--before-install`")[0]))
+    return set(re.findall(r"`([a-z0-9]+:[A-Z]\w+)`", section.split("### With `--before-install`")[0]))
 
 
 def oncall() -> list[dict]:
@@ -260,7 +260,7 @@ def oncall() -> list[dict]:
         ("Functions", ["lambda:GetFunctionConcurrency", "lambda:GetPolicy"], function, None),
     ]
     read = {"cloudwatch:DescribeAlarms", "lambda:GetAccountSettings", "lambda:ListEventSourceMappings"}
-    for command in ("status", "why", "doctor", "sweep", "redrive"):
+    for command in ("status", "why", "path", "doctor", "sweep", "redrive"):
         read |= documented(command)
     read -= {action for _, actions, _, _ in narrow for action in actions}
     if writes := [action for action in read if not re.search(r":(Describe|Get|List)", action)]:
@@ -274,10 +274,10 @@ POLICIES = {PAGE: (resources, sam, terraform, stacksets), RUNBOOK: (oncall,)}
 
 def check_table() -> None:
     """Fails if `ONLY_FOR` names what the schemas no longer have."""
-    for kind, properties in handlers.ONLY_FOR.items():
-        listed = {action for operation in handlers.handlers(kind).values() for action in operation["permissions"]}
+    for kind, properties in handler_permissions.ONLY_FOR.items():
+        listed = {action for operation in handler_permissions.handlers(kind).values() for action in operation["permissions"]}
         if stale := {action for actions in properties.values() for action in actions} - listed:
-            sys.exit(f"deployers: {kind} has no handler that calls {', '.join(sorted(stale))}: remove it from handlers.py")
+            sys.exit(f"deployers: {kind} has no handler that calls {', '.join(sorted(stale))}: remove it from handler_permissions.py")
 
 
 def written(path: Path) -> str:

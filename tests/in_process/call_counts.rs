@@ -436,3 +436,38 @@ async fn what_doctor_reads_of_the_sidecar_proxies_costs_two_reads_for_each_clust
     let paths: Vec<String> = consul.lines().iter().map(|line| line.split("/arn").next().unwrap().to_owned()).collect();
     assert_eq!(paths, ["POST /v1/internal/acl/authorize", "GET /v1/catalog/node-services", "GET /v1/health/node"]);
 }
+
+#[tokio::test]
+async fn outlier_detection_that_tasks_bring_costs_one_read_for_its_service() {
+    // Given two tasks of a service that bring outlier detection, and one of another service that does not
+    let world = World::without_deployment("cost-outliers").await;
+    let mut service = DataplaneService::of(&world, Release::V0_10);
+    let resilience = json!({ "enabled": true, "outlierDetection": { "maxFailures": 5 } });
+    service.config["service"]["networkResilienceConfig"] = resilience;
+    service.run(&world).await;
+    service.run(&world).await;
+    DataplaneService::named("cost-outliers-other", Release::V0_10).run(&world).await;
+    let aws = environment::aws(|_, _| Answer::Forward).await;
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let (ecs, client) = (AwsEcs::new(&sdk_at(&aws.url)), client(&consul.url, &world.consul.management_token));
+    let inspector = Inspector {
+        ecs: &ecs,
+        consul: &client,
+        secret_prefix: "cost-outliers".parse().unwrap(),
+        default_tenancy: Tenancy::Community,
+        deadline: Deadline::after(LONG),
+    };
+    let cluster = cluster_arn("cost-outliers").parse().unwrap();
+    // When status, why or compare reads the cluster
+    let (inspection, _) = inspector.inspect(&[cluster], &|_| {}).await;
+    let entries = |consul: &Recorder| -> Vec<String> {
+        consul.lines().into_iter().filter(|line| line.starts_with("GET /v1/config/")).collect()
+    };
+    assert_eq!(entries(&consul), [format!("GET /v1/config/service-defaults/{}", world.service())]);
+    let read: Vec<_> = inspection.clusters[0].outlier_detection.values().collect();
+    assert!(matches!(read.as_slice(), [Ok(None)]), "{read:?}");
+    // And doctor reads the config entry mesh with one request, which a Consul before 1.9 refuses because it has none
+    consul.forget();
+    assert_eq!(inspector.mesh_entry().await.unwrap(), None);
+    assert_eq!(entries(&consul), ["GET /v1/config/mesh/mesh"]);
+}

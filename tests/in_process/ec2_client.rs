@@ -1,6 +1,8 @@
 //! The client of EC2 against a recorder: its request, and EC2's answers.
 
-use aws::ec2::{AwsEc2, Ec2, Ec2Error};
+use std::net::Ipv4Addr;
+
+use aws::ec2::{AclEntry, AwsEc2, Ec2, Ec2Error, GroupRule, Interface, NetworkAcl, Ports, RulePeer};
 use mesh::host::{Ec2InstanceId, Ec2Instances};
 use test_harness::recorder::{Answer, Recorder};
 
@@ -78,7 +80,7 @@ async fn a_refusal_says_what_to_allow_and_other_failures_where_ec2_is() {
         AwsEc2::new(&sdk_at(&server.url)).instances(&ids(&["i-1"])).await.unwrap_err()
     };
     let refused = error(refused).await;
-    assert!(matches!(refused, Ec2Error::Refused(_)), "{refused:?}");
+    assert!(matches!(refused, Ec2Error::Refused { .. }), "{refused:?}");
     let text = refused.to_string();
     assert!(
         text.contains("UnauthorizedOperation: You are not authorized") && text.contains("Allow ec2:Describe"),
@@ -86,7 +88,7 @@ async fn a_refusal_says_what_to_allow_and_other_failures_where_ec2_is() {
     );
     for answer in [(|| Answer::status(503, "busy")) as fn() -> Answer, || Answer::ok("<html/>"), || Answer::ok("")] {
         let failed = error(answer).await;
-        assert!(matches!(failed, Ec2Error::Failed(_)), "{failed:?}");
+        assert!(matches!(failed, Ec2Error::Failed { .. }), "{failed:?}");
         assert!(failed.to_string().contains("endpoint for EC2"), "{failed}");
     }
 }
@@ -101,4 +103,110 @@ async fn an_answer_of_another_shape_says_nothing() {
         let found = AwsEc2::new(&sdk_at(&server.url)).instances(&ids(&["i-1"])).await.unwrap();
         assert_eq!(found, Ec2Instances::default(), "{body}");
     }
+}
+
+/// An answer as EC2 documents it.
+fn page(action: &str, set: &str, items: &str, next: &str) -> String {
+    let next = if next.is_empty() { String::new() } else { format!("<nextToken>{next}</nextToken>") };
+    format!(
+        "<{action}Response xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>f7de5e98-example</requestId>\
+         <{set}>{items}</{set}>{next}</{action}Response>"
+    )
+}
+
+#[tokio::test]
+async fn interfaces_are_read_with_the_groups_that_they_have() {
+    let item = "<item><networkInterfaceId>eni-1</networkInterfaceId><subnetId>subnet-1</subnetId><vpcId>vpc-1</vpcId>\
+                <privateIpAddress>10.0.0.1</privateIpAddress><groupSet><item><groupId>sg-1</groupId><groupName>web</groupName>\
+                </item><item><groupId>sg-2</groupId><groupName>all</groupName></item></groupSet><attachment><attachmentId>\
+                eni-attach-1</attachmentId></attachment><privateIpAddressesSet><item><privateIpAddress>10.0.0.1\
+                </privateIpAddress><primary>true</primary></item></privateIpAddressesSet></item>";
+    let server = Recorder::start(move |request, _| {
+        let next = if request.body.contains("NextToken=more%2F1") { "" } else { "more/1" };
+        Answer::ok(page("DescribeNetworkInterfaces", "networkInterfaceSet", item, next))
+    })
+    .await;
+    let address = Ipv4Addr::new(10, 0, 0, 1);
+    let found = AwsEc2::new(&sdk_at(&server.url)).interfaces(&[address]).await.unwrap();
+    let groups = ["sg-1", "sg-2"].map(str::to_owned).to_vec();
+    let expected = Interface { address, vpc: "vpc-1".to_owned(), subnet: "subnet-1".to_owned(), groups };
+    // Of both pages
+    assert_eq!(found, [expected.clone(), expected]);
+    let [first, second] = server.requests().try_into().unwrap_or_else(|all| panic!("two requests: {all:?}"));
+    let form = "Action=DescribeNetworkInterfaces&Version=2016-11-15&Filter.1.Name=addresses.private-ip-address&Filter.1.Value.1=10.0.0.1";
+    assert_eq!((first.body.as_str(), second.body.as_str()), (form, format!("{form}&NextToken=more%2F1").as_str()));
+}
+
+#[tokio::test]
+async fn every_kind_of_security_group_rule_is_read() {
+    let rule = |egress: bool, protocol: &str, ports: (i32, i32), peer: &str| {
+        format!(
+            "<item><securityGroupRuleId>sgr-1</securityGroupRuleId><groupId>sg-1</groupId><groupOwnerId>1</groupOwnerId>\
+             <isEgress>{egress}</isEgress><ipProtocol>{protocol}</ipProtocol><fromPort>{}</fromPort><toPort>{}</toPort>{peer}\
+             <tagSet/></item>",
+            ports.0, ports.1
+        )
+    };
+    let items = [
+        rule(true, "-1", (-1, -1), "<cidrIpv4>0.0.0.0/0</cidrIpv4>"),
+        rule(false, "tcp", (20_000, 20_001), "<referencedGroupInfo><groupId>sg-2</groupId></referencedGroupInfo>"),
+        rule(false, "tcp", (1, 2), "<prefixListId>pl-1</prefixListId>"),
+        rule(false, "tcp", (1, 2), "<cidrIpv6>::/0</cidrIpv6>"),
+    ]
+    .concat();
+    let server =
+        Recorder::start(move |_, _| Answer::ok(page("DescribeSecurityGroupRules", "securityGroupRuleSet", &items, "")))
+            .await;
+    let found = AwsEc2::new(&sdk_at(&server.url)).group_rules(&["sg-1".to_owned()]).await.unwrap();
+    let rule = |is_egress: bool, protocol: &str, ports: Ports, peer: RulePeer| GroupRule {
+        group: "sg-1".to_owned(),
+        is_egress,
+        protocol: protocol.to_owned(),
+        ports,
+        peer,
+    };
+    let expected = [
+        rule(true, "-1", Ports::ALL, RulePeer::Block("0.0.0.0/0".parse().unwrap())),
+        rule(false, "tcp", Ports::new(20_000, 20_001), RulePeer::Group("sg-2".to_owned())),
+        rule(false, "tcp", Ports::new(1, 2), RulePeer::PrefixList("pl-1".to_owned())),
+        rule(false, "tcp", Ports::new(1, 2), RulePeer::Other),
+    ];
+    assert_eq!(found, expected);
+    // None is asked about none
+    assert_eq!(AwsEc2::new(&sdk_at(&server.url)).group_rules(&[]).await.unwrap(), []);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn entries_of_a_network_acl_are_in_the_order_in_which_they_decide() {
+    let entry = |number: u32, egress: bool, action: &str, protocol: &str, rest: &str| {
+        format!(
+            "<item><ruleNumber>{number}</ruleNumber><protocol>{protocol}</protocol><ruleAction>{action}</ruleAction>\
+             <egress>{egress}</egress>{rest}</item>"
+        )
+    };
+    let range = "<cidrBlock>10.0.0.0/8</cidrBlock><portRange><from>1024</from><to>65535</to></portRange>";
+    let entries = [
+        entry(32_767, false, "deny", "-1", "<cidrBlock>0.0.0.0/0</cidrBlock>"),
+        entry(100, false, "allow", "6", range),
+        entry(101, true, "allow", "-1", "<ipv6CidrBlock>::/0</ipv6CidrBlock>"),
+    ]
+    .concat();
+    let item = format!(
+        "<item><networkAclId>acl-1</networkAclId><vpcId>vpc-1</vpcId><default>true</default><entrySet>{entries}</entrySet>\
+         <associationSet><item><networkAclAssociationId>a</networkAclAssociationId><networkAclId>acl-1</networkAclId>\
+         <subnetId>subnet-1</subnetId></item></associationSet></item>"
+    );
+    let server = Recorder::start(move |_, _| Answer::ok(page("DescribeNetworkAcls", "networkAclSet", &item, ""))).await;
+    let found = AwsEc2::new(&sdk_at(&server.url)).network_acls(&["subnet-1".to_owned()]).await.unwrap();
+    let entry = |number, is_egress, allows, protocol: &str, ports, block: Option<&str>| {
+        let block = block.map(|block| block.parse().unwrap());
+        AclEntry { number, is_egress, allows, protocol: protocol.to_owned(), ports, block }
+    };
+    let entries = vec![
+        entry(100, false, true, "6", Ports::new(1024, 65_535), Some("10.0.0.0/8")),
+        entry(101, true, true, "-1", Ports::ALL, None),
+        entry(32_767, false, false, "-1", Ports::ALL, Some("0.0.0.0/0")),
+    ];
+    assert_eq!(found, [NetworkAcl { id: "acl-1".to_owned(), subnets: vec!["subnet-1".to_owned()], entries }]);
 }

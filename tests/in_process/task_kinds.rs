@@ -301,7 +301,7 @@ const KINDS: [Row; 18] = [
         (WhyCause::NotInTheMesh, "with the tags of orders:12"),
         &["consul-mesh-tag-missing"],
     ),
-    ("blue-green", "keeps it", HEALTHY, (WhyCause::Healthy, ""), &[]),
+    ("blue-green", "keeps it", HEALTHY, (WhyCause::Healthy, ""), &["consul-deployment-strategy"]),
 ];
 
 #[tokio::test]
@@ -354,6 +354,35 @@ async fn a_tag_that_was_lost_some_revisions_ago_is_found() {
         let untagged: Vec<&str> = inspection.clusters[0].untagged.iter().map(|it| it.tagged.as_str()).collect();
         assert_eq!((untagged == [arn(12)], inspection.problems.len()), (is_found, 0), "{last}: {untagged:?}");
     }
+}
+
+/// A task runs without `GuardDuty`'s agent. That is no fault of it.
+#[tokio::test]
+async fn a_container_that_aws_adds_and_cannot_start_is_a_note() {
+    let of_kind = async |kind: &str| row(&Recorded::of_kind(kind).inspected().await).unwrap();
+    let row = of_kind("guardduty").await;
+    let notes = row.notes.join("; ");
+    let start =
+        "runs without a container that AWS has added: aws-guardduty-agent-Xy12Zq did not run (CannotPullContainerError";
+    assert!(row.state == State::Healthy && row.notes.len() == 1 && notes.contains(start), "{row:?}");
+    for kind in ["service-connect", "managed-instances"] {
+        assert_eq!(of_kind(kind).await.notes, [""; 0], "{kind}");
+    }
+}
+
+/// `check --cluster` names the revision that had the tag.
+#[tokio::test]
+async fn a_lost_tag_is_found_by_check_with_the_revision_that_had_it() {
+    // Without a service, which wants the revision with the tag
+    let recorded = Recorded { service: None, ..Recorded::of_kind("revision-without-tags") };
+    let (server, ecs) = recorded.ecs().await;
+    let scope = LiveScope { clusters: vec![CLUSTER.to_owned()], ..LiveScope::default() };
+    let gathered = gather_live(&ecs, &scope, &|_, _| {}).await;
+    let findings = audit::audit(&gathered.material);
+    let lost = findings.iter().find(|finding| finding.rule.id == "consul-mesh-tag-missing").unwrap();
+    assert!(lost.message.contains(": orders:12 had it, and "), "{}", lost.message);
+    let described = server.operations().into_iter().filter(|operation| operation == "DescribeTaskDefinition").count();
+    assert_eq!(described, 2, "the revision in use, and the one before it");
 }
 
 /// What keeps an earlier revision from being read is said, and no tag is thought of.
@@ -409,7 +438,7 @@ async fn two_revisions_of_a_deployment_are_no_fault_in_any_stage() {
         };
         recorded.tasks = vec![task("/a1b2", &old, blue)];
         recorded.tasks.extend(green.map(|green| task("/c1b2", &new, green)));
-        let (inspection, findings) = (recorded.inspected().await, recorded.found().await);
+        let (inspection, mut findings) = (recorded.inspected().await, recorded.found().await);
         let row = row(&inspection).unwrap();
         assert_eq!((row.state, row.faults.as_slice()), (state, [].as_slice()), "{stage}: {row:?}");
         let deployment = row.deployment.as_ref();
@@ -431,6 +460,8 @@ async fn two_revisions_of_a_deployment_are_no_fault_in_any_stage() {
             };
             assert_eq!(controls(task, &inspection), expected, "{stage}");
         }
-        assert_eq!(findings, [""; 0], "{stage}");
+        // Of each revision, that nothing shifts the requests of the mesh.
+        findings.dedup();
+        assert_eq!(findings, ["consul-deployment-strategy"], "{stage}");
     }
 }

@@ -121,6 +121,15 @@ fn diagnosis_and_the_auditor_have_no_client() {
     let crates = ["diagnosis", "audit", "audit-read", "terraform", "document"];
     assert_without(&crates, &["aws", "consul", "reqwest", "http-client", "tokio"]);
     // What reads in `observe`; `diagnosis` has only its values.
-    let reads = ["Inspector", "InstallationReader", "Observer", "read_history", "select_clusters", "async"];
+    let reads = [
+        "Inspector",
+        "InstallationReader",
+        "Observer",
+        "PathReader",
+        "read_history",
+        "read_network",
+        "select_clusters",
+        "async",
+    ];
     assert_eq!(with_identifier("diagnosis", |name| reads.contains(&name)), BTreeSet::new());
 }

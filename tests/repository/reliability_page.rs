@@ -6,6 +6,8 @@ const PAGE: &str = include_str!("../../docs/contributing/evidence.md");
 const DEVELOPMENT: &str = include_str!("../../docs/contributing/development.md");
 const ARCHITECTURE: &str = include_str!("../../docs/contributing/architecture.md");
 
+const CASES: &str = include_str!("../../docs/contributing/cases.md");
+
 /// The names of all tests below a folder.
 fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -55,6 +57,23 @@ fn every_test_on_the_pages_exists() {
     let missing: Vec<&&str> =
         pages.iter().flat_map(|(names, _)| names).filter(|name| !tests.contains(**name)).collect();
     assert!(missing.is_empty(), "named, but no tests: {missing:#?}");
+}
+
+#[test]
+fn every_case_names_its_tests() {
+    let (said, tests) = CASES.split_once("## Tests").expect("the tests");
+    let numbers = |rows: &str| -> Vec<String> {
+        let cells = rows.lines().filter_map(|line| line.strip_prefix("| ")?.get(..2));
+        cells.filter(|cell| cell.bytes().all(|b| b.is_ascii_digit())).map(str::to_owned).collect()
+    };
+    assert_eq!(numbers(said).len(), 21);
+    assert_eq!(numbers(said), numbers(tests));
+    let named: Vec<(&str, &str)> = tests.split('`').filter_map(|span| span.split_once("::")).collect();
+    assert!(named.len() > 40, "{named:?}");
+    for (path, name) in named {
+        let source = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert!(tests_in(&source).iter().any(|test| test == name), "{path} has no test {name}");
+    }
 }
 
 #[test]

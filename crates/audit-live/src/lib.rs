@@ -2,7 +2,10 @@
 //!
 //! ```text
 //!  LiveScope ─▶ which revisions (clusters, services, families) ─▶ describe each ─▶ audit_read::input
+//!                                                                  └─▶ lost_tag: the revisions before those without the mesh tag
 //! ```
+
+mod lost_tag;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,6 +23,7 @@ use aws::ecs::{EcsError, Inventory, RunningService};
 use document::InputProblem;
 use document::{Place, SourceFile};
 use mesh::cluster_selection::ClusterSelection;
+use serde_json::Value;
 
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
 const CONCURRENCY: usize = 8;
@@ -69,32 +73,38 @@ pub async fn gather_live(
     while let Some((name, answer)) = reads.next().await {
         done += 1;
         progress(done, total);
-        let file = match answer {
-            // The answer is formatted as by the AWS CLI, so that findings have positions.
-            Ok(json) => Arc::new(SourceFile::new(name.clone(), format!("{json:#}\n"))),
+        let json = match answer {
+            Ok(json) => json,
             Err(error) => {
                 gathered.problems.push(problem(name, &error));
                 continue;
             }
         };
         gathered.files_read += 1;
-        let mut described = Material::default();
-        if let Err(problem) = read_source(file, true, &mut described) {
-            gathered.problems.push(problem);
-        }
-        for mut definition in described.definitions {
+        let (definitions, problem) = read(name, &json);
+        gathered.problems.extend(problem);
+        for mut definition in definitions {
             // A revision may be named by its name and by its ARN.
             if seen.insert(definition.address.clone()) {
                 definition.services = selection.services_of(name, &definition);
                 if selection.is_generated(name, &definition) {
                     continue;
                 }
+                definition.lost_tag = lost_tag::of(inventory, &definition, &json).await;
                 gathered.material.definitions.push(definition);
             }
         }
     }
     drop(reads);
     gathered
+}
+
+/// The definition that ECS describes. The answer is formatted as by the AWS CLI, so that findings have positions.
+fn read(name: &str, json: &Value) -> (Vec<TaskDefinition>, Option<InputProblem>) {
+    let file = Arc::new(SourceFile::new(name.to_owned(), format!("{json:#}\n")));
+    let mut described = Material::default();
+    let problem = read_source(file, true, &mut described).err();
+    (described.definitions, problem)
 }
 
 #[derive(Default)]
@@ -188,6 +198,8 @@ fn service_use(service: &RunningService, definition: &TaskDefinition, place: &Pl
         service_name: field(&Some(service.name.clone())),
         propagate_tags: field(&service.propagate_tags),
         launch_type: field(&service.launch_type),
+        strategy: field(&service.strategy),
+        controller: field(&service.controller),
         // Only the inventory of files lists them.
         capacity_providers: unread(place),
         // Its tags are copied to tasks only with SERVICE, which is in `propagate_tags`.

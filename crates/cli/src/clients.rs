@@ -18,7 +18,7 @@ pub(super) struct Clients {
     pub(super) ecs: AwsEcs,
     pub(super) consul: HttpConsul,
     /// The tenancy of tasks without Enterprise tags.
-    tenancy: Tenancy,
+    pub(super) tenancy: Tenancy,
     consul_hosts: BTreeSet<String>,
 }
 
@@ -34,6 +34,10 @@ impl Clients {
             consul_hosts: variables.hosts(),
             tenancy: variables.tenancy,
         })
+    }
+
+    pub(super) fn tenancy(&self) -> &Tenancy {
+        &self.tenancy
     }
 
     pub(super) fn inspector(&self, installation: &Installation) -> Inspector<'_> {

@@ -81,7 +81,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         return Err(Failure::new(problem));
     }
     let definition = chosen(arguments, &gathered.material)?;
-    let Injection { edits, notes } = inject(definition, &options(arguments)?).map_err(Failure::new)?;
+    let Injection { edits, notes } =
+        inject(definition, &gathered.material.resources, &options(arguments)?).map_err(Failure::new)?;
     let text = apply(&definition.file.text, definition.dialect, &edits).map_err(Failure::new)?;
     let result = Arc::new(SourceFile::new(definition.file.name.clone(), text));
     if arguments.diff {

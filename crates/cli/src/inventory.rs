@@ -9,9 +9,13 @@ use audit::report::counted;
 use audit_read::input::{Gathered, gather_except};
 use clap::Args;
 use consul::{HttpConsul, ServerVersion as _};
-use diagnosis::{InventoryReport, InventoryRow, MeshGeneration, UpgradeReport, inventory, rows_of_files, upgrade};
+use diagnosis::{
+    InventoryReport, InventoryRow, MeshGeneration, UpgradeReport, inventory, needs_mesh_entry, rows_of_files, unread,
+    upgrade,
+};
 use jiff::Timestamp;
-use mesh::{names::InvalidField, release::Release};
+use mesh::{names::InvalidField, release::Release, tenancy::Tenancy};
+use observe::MeshEntryReading;
 use serde::Serialize;
 
 use crate::{
@@ -65,7 +69,7 @@ fn consul_version(version: &str) -> Result<String, InvalidField> {
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
-        let inventory = if arguments.paths.is_empty() {
+        let (inventory, mesh_entry) = if arguments.paths.is_empty() {
             of_clusters(arguments).await?
         } else {
             let directory = working_directory()?;
@@ -76,7 +80,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         let upgrade = match arguments.target_consul {
             Some(target) => {
                 let from = inventory.consul.as_deref().and_then(|version| Release::line_of(version).ok());
-                Some(upgrade(&inventory.rows, from, target).map_err(Failure::new)?)
+                Some(upgrade(&inventory.rows, from, target, mesh_entry.as_ref()).map_err(Failure::new)?)
             }
             None => None,
         };
@@ -137,7 +141,10 @@ impl Document {
     }
 }
 
-async fn of_clusters(arguments: &Arguments) -> Result<InventoryReport, Failure> {
+/// What is there, and the config entry `mesh` if the upgrade depends on it and Consul was asked.
+type Asked = (InventoryReport, Option<MeshEntryReading>);
+
+async fn of_clusters(arguments: &Arguments) -> Result<Asked, Failure> {
     let clients = Clients::new(&arguments.aws).await?;
     let installation = Installation::read(&clients.sdk, &arguments.stack.stack, &arguments.prefix).await?;
     let progress = Progress::new()?;
@@ -150,15 +157,19 @@ async fn of_clusters(arguments: &Arguments) -> Result<InventoryReport, Failure> 
             Ok(version) => (version, None),
             Err(problem) => (None, Some(problem)),
         };
+        let mesh_entry = mesh_entry(arguments, &clients.consul, clients.tenancy()).await;
         let mut report = inventory(&observed, version, Timestamp::now());
-        report.problems.extend(problem.into_iter().chain(installation.problem.clone()));
-        Ok::<_, Failure>(report)
+        report
+            .problems
+            .extend(problem.into_iter().chain(installation.problem.clone()).chain(unread_entry(mesh_entry.as_ref())));
+        Ok::<_, Failure>((report, mesh_entry))
     };
     progress.during(work).await
 }
 
-async fn of_files(arguments: &Arguments, gathered: Gathered) -> Result<InventoryReport, Failure> {
-    let consul = ConsulVariables::read(|name| std::env::var(name).ok())?.client()?;
+async fn of_files(arguments: &Arguments, gathered: Gathered) -> Result<Asked, Failure> {
+    let variables = ConsulVariables::read(|name| std::env::var(name).ok())?;
+    let consul = variables.client()?;
     // What only a plan tells may be a task definition that blocks an upgrade.
     let unread = gathered.problems.iter().chain(&gathered.unchecked);
     let mut problems: Vec<String> = unread.map(ToString::to_string).collect();
@@ -166,8 +177,22 @@ async fn of_files(arguments: &Arguments, gathered: Gathered) -> Result<Inventory
         problems.push(problem);
         None
     });
+    let mesh_entry = mesh_entry(arguments, &consul, &variables.tenancy).await;
+    problems.extend(unread_entry(mesh_entry.as_ref()));
     let rows = rows_of_files(&gathered.material);
-    Ok(InventoryReport { read_at: Timestamp::now(), consul: version, rows, problems })
+    Ok((InventoryReport { read_at: Timestamp::now(), consul: version, rows, problems }, mesh_entry))
+}
+
+/// The config entry `mesh`, if the upgrade depends on it and Consul is asked.
+async fn mesh_entry(arguments: &Arguments, consul: &HttpConsul, tenancy: &Tenancy) -> Option<MeshEntryReading> {
+    arguments.target_consul.filter(|target| names_consul() && needs_mesh_entry(*target))?;
+    Some(consul.mesh_entry(tenancy).await)
+}
+
+/// Why the config entry could not be read.
+fn unread_entry(read: Option<&MeshEntryReading>) -> Option<String> {
+    let error = read?.as_ref().err()?;
+    Some(unread(&error.clone().into()))
 }
 
 /// The version of Consul's servers, if it was given, or Consul is asked.
@@ -175,7 +200,7 @@ async fn version(arguments: &Arguments, consul: &HttpConsul) -> Result<Option<St
     if arguments.consul.is_some() || !names_consul() {
         return Ok(arguments.consul.clone());
     }
-    consul.version().await.map(Some).map_err(|error| diagnosis::unread(&error.into()))
+    consul.version().await.map(Some).map_err(|error| unread(&error.into()))
 }
 
 const COLUMNS: [&str; 8] =

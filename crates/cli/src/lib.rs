@@ -3,7 +3,7 @@
 //! ```text
 //!  check fix inject graph rules explain config  task definitions, by the crates `audit` and `audit-live`
 //!  lsp                                       the same, for editors
-//!  status inventory why compare doctor       what runs, and why it does not, by the crate `diagnosis`
+//!  status inventory why path compare doctor  what runs, and why it does not, by the crate `diagnosis`
 //!  sweep redrive                             the operations by hand, by the deployed stack
 //! ```
 
@@ -25,6 +25,7 @@ mod inventory;
 mod live;
 mod lsp;
 mod output;
+mod path;
 mod reconcile;
 mod redrive;
 mod rules;
@@ -50,7 +51,7 @@ pub use self::streams::{Exit, Streams};
     after_help = "Examples:\n  ecs-mesh check\n  ecs-mesh check template.yaml --output sarif --output-file ecs-mesh.sarif\n  \
                   aws ecs describe-task-definition --task-definition web --include TAGS | ecs-mesh check -\n  \
                   ecs-mesh explain consul-network-mode\n  ecs-mesh status --cluster prod\n  ecs-mesh why web --cluster prod\n  \
-                  ecs-mesh doctor\n  ecs-mesh sweep --dry-run",
+                  ecs-mesh path web api\n                    ecs-mesh doctor\n  ecs-mesh sweep --dry-run",
     disable_help_subcommand = true
 )]
 struct Cli {
@@ -83,6 +84,7 @@ enum Command {
     Lsp(lsp::Arguments),
     Status(status::Arguments),
     Why(why::Arguments),
+    Path(path::Arguments),
     Inventory(inventory::Arguments),
     Compare(compare::Arguments),
     Doctor(doctor::Arguments),
@@ -116,6 +118,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Inventory(arguments) => inventory::run(arguments, streams),
         Command::Doctor(arguments) => doctor::run(arguments, streams),
         Command::Why(arguments) => why::run(arguments, streams),
+        Command::Path(arguments) => path::run(arguments, streams),
         Command::Compare(arguments) => compare::run(arguments, streams),
         Command::Sweep(arguments) => sweep::run(arguments, streams),
         Command::Redrive(arguments) => redrive::run(arguments, streams),

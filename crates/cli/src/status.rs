@@ -207,6 +207,10 @@ fn text(report: &StatusReport, with_tasks: bool, medium: Medium) -> String {
         if with_tasks {
             out.extend(services.iter().map(|service| details(service, report.read_at, medium)));
         }
+        let notes = services.iter().flat_map(|service| &service.notes);
+        out.extend(
+            notes.map(|note| format!("{}\n", wrapped(&Cell::new(format!("Note: {note}"), Tone::Pending), medium))),
+        );
     }
     if !with_tasks {
         out.push_str(&wrapped(&Cell::plain(summary(report)), medium));

@@ -12,6 +12,8 @@ const COLUMNS: [&str; 4] = ["revision", "service", "place", "why"];
 pub(super) fn text(report: &UpgradeReport, medium: Medium) -> String {
     let mut out = format!("\n{}", wrapped(&Cell::new(title(report), Tone::Strong), medium));
     out.extend(facts(report).map(|fact| wrapped(&Cell::plain(fact), medium)));
+    // As they can be pasted: they are not wrapped.
+    out.extend(report.commands.iter().map(|command| format!("\n  {command}\n")));
     for (found, tone) in [(&report.blockers, Tone::Bad), (&report.unknown, Tone::Pending)] {
         if found.is_empty() {
             continue;
@@ -36,6 +38,7 @@ pub(super) fn text(report: &UpgradeReport, medium: Medium) -> String {
 pub(super) fn markdown(report: &UpgradeReport) -> String {
     let mut out = format!("\n## {}\n\n", title(report));
     out.extend(facts(report).map(|fact| format!("- {fact}\n")));
+    out.extend(report.commands.iter().map(|command| format!("\n```sh\n{command}\n```\n")));
     for found in [&report.blockers, &report.unknown].into_iter().filter(|found| !found.is_empty()) {
         let _ = write!(out, "\n| {} |\n|{}\n", COLUMNS.join(" | "), " --- |".repeat(COLUMNS.len()));
         for blocker in found {
@@ -114,6 +117,7 @@ mod tests {
                 consul_dataplane: "1.9.12".to_owned(),
             }),
             notes: vec!["Before Consul 2.0: a license".to_owned()],
+            commands: vec!["echo '{}' | consul config write -".to_owned()],
         }
     }
 
@@ -124,6 +128,8 @@ Upgrade of Consul from 1.22 to 2.0
 4 revisions in Consul's mesh: 3 ready for Consul 2.0, 1 blocking, 0 unknown (releases as of 2026-11-23)
 Newest releases for Consul 1.22 and 2.0: consul-ecs 0.10.1, consul-dataplane 1.9.12
 Before Consul 2.0: a license
+
+  echo '{}' | consul config write -
 
 revision  service  place  why
 web:3     web      prod   consul-ecs 0.9.0 supports only Consul 1.20, 1.21, 1.22
@@ -140,6 +146,10 @@ web:3     web      prod   consul-ecs 0.9.0 supports only Consul 1.20, 1.21, 1.22
 - Newest releases for Consul 1.22 and 2.0: consul-ecs 0.10.1, consul-dataplane 1.9.12
 - Before Consul 2.0: a license
 
+```sh
+echo '{}' | consul config write -
+```
+
 | revision | service | place | why |
 | --- | --- | --- | --- |
 | web:3 | web | prod | consul-ecs 0.9.0 supports only Consul 1.20, 1.21, 1.22 |
@@ -150,7 +160,7 @@ web:3     web      prod   consul-ecs 0.9.0 supports only Consul 1.20, 1.21, 1.22
     #[test]
     fn documented_example_is_what_is_printed() {
         let line = |text: &str| text.parse().unwrap();
-        let report = upgrade(&[web()], Some(line("1.21")), line("2.0")).unwrap();
+        let report = upgrade(&[web()], Some(line("1.21")), line("2.0"), None).unwrap();
         let printed = text(&report, PLAIN);
         assert!(include_str!("../../../docs/reference/commands/inventory.md").contains(printed.trim()), "{printed}");
     }

@@ -79,6 +79,8 @@ pub struct Datacenter {
     pub is_primary: bool,
     /// Whether `acl.default_policy` is `allow`: then every task may register any service.
     pub allows_by_default: bool,
+    /// Whether a call that no intention is about is allowed: `default_intention_policy`, or else the default policy.
+    pub allows_calls_by_default: bool,
 }
 
 #[derive(Deserialize)]
@@ -101,6 +103,8 @@ struct AgentConfig {
     default_policy: Option<String>,
     #[serde(rename = "ACLResolverSettings")]
     resolver: Option<ResolverSettings>,
+    /// Empty if it is not configured, and absent before 1.17.
+    default_intention_policy: String,
 }
 
 #[derive(Deserialize)]
@@ -119,10 +123,15 @@ impl HttpConsul {
         let AgentSelf { config, debug_config: debug } = self.agent_self().await?;
         let primary = [config.primary_datacenter, debug.primary_datacenter].into_iter().find(|name| !name.is_empty());
         let policy = debug.default_policy.or(debug.resolver.and_then(|settings| settings.default_policy));
+        let allows_by_default = policy.as_deref() == Some("allow");
         Ok(Datacenter {
+            allows_calls_by_default: match debug.default_intention_policy.as_str() {
+                "" => allows_by_default,
+                policy => policy == "allow",
+            },
             is_primary: primary.is_none_or(|primary| primary == config.datacenter),
             name: config.datacenter,
-            allows_by_default: policy.as_deref() == Some("allow"),
+            allows_by_default,
         })
     }
 }

@@ -1,5 +1,5 @@
 //! A client of Consul's HTTP API: for each part of it one trait that reads and, where something is changed, one that writes.
-//! [`HttpConsul`] implements all of them.
+//! [`HttpConsul`] implements all of them. What only commands read has no trait.
 //!
 //! ```text
 //!  TokenReads   CatalogReads   AgentReads   ObjectReads   Logins  Permissions  ServerVersion
@@ -19,11 +19,18 @@ mod array;
 mod authorization;
 mod bootstrap;
 mod catalog;
+mod config_entry;
 mod credential;
+mod discovery_chain;
 mod endpoints;
 mod error;
 mod http;
+mod intentions;
+mod limits;
+mod peerings;
+mod proxies;
 mod request;
+mod roots;
 mod servers;
 
 pub use self::{
@@ -32,10 +39,20 @@ pub use self::{
     authorization::{Logins, OwnToken, Permissions},
     bootstrap::{Fields, Object, ObjectKind, ObjectReads, ObjectWrites, fields},
     catalog::{CatalogReads, CatalogWrites, MAX_TRANSACTION_OPERATIONS},
+    config_entry::{Direction, MeshEntry},
     credential::{CredentialError, CredentialSource},
+    discovery_chain::{
+        ChainNode, ChainOverrides, ChainResolver, ChainRoute, ChainSplit, ChainTarget, DiscoveryChain, RouteDefinition,
+        SubsetDefinition,
+    },
     endpoints::{ConnectorError, TlsSettings},
     error::{ConsulError, Refusal, classify},
     http::HttpConsul,
+    intentions::{HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched},
+    limits::{CallLimits, OutlierDetection, ServiceLimits},
+    peerings::Peering,
+    proxies::{ConnectProxy, ProxyPlace, RegisteredUpstream},
     request::RetryPolicy,
+    roots::CaRoot,
     servers::{ConsulAddresses, ConsulUrls, EcsServers, NoServers, Server, ServerSource},
 };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use mesh::tenancy::Tenancy;
 use reqwest::Method;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::error::ConsulError;
@@ -101,6 +102,11 @@ impl Request {
     pub(super) fn malformed(&self, reason: impl Into<String>) -> ConsulError {
         ConsulError::Malformed { subject: self.subject.clone(), reason: reason.into() }
     }
+}
+
+/// Reads a field of an answer in which Consul writes `null` for an empty value.
+pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(field: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(field)?.unwrap_or_default())
 }
 
 /// Timeouts and retries of the client.

@@ -9,6 +9,9 @@
 //!                       └▶ compare ─▶ CompareReport
 //!                           Mode=observe beside another controller
 //!
+//!  observe::PathReader ─────▶ path ───▶ PathReport
+//!    proxies, chain, intentions   a line for each place that a request passes
+//!
 //!  observe::InstallationReader ─▶ doctor ─▶ DoctorReport
 //! ```
 //!
@@ -18,7 +21,9 @@ mod compare;
 pub mod doctor;
 #[cfg(test)]
 mod examples;
+mod hybrid_groups;
 mod inventory;
+mod path;
 mod status;
 mod tokens;
 mod unread;
@@ -29,13 +34,17 @@ pub use self::{
     compare::{CompareReport, KindReport, Slowest, StillToDo, WorkKind, clusters_of, compare},
     doctor::summarize_message,
     inventory::{ImageTags, InventoryReport, InventoryRow, MeshGeneration, Versions, inventory, rows_of_files},
+    path::{
+        Caller, DestinationPlace, HttpRequest, Passage, PathEnd, PathEvidence, PathLine, PathReport, Place,
+        PlaceVerdict, ServicePath, callers, destination_named, destinations, path, services_named,
+    },
     status::{
         ChangeKind, DeploymentStatus, LastChange, RevisionStatus, ServiceStatus, State, StatusReport, TaskStatus,
         UntraceableLogins, status,
     },
     tokens::{TokenSource, Tokens},
-    unread::unread,
-    upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, upgrade},
+    unread::{problems, unread},
+    upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, needs_mesh_entry, upgrade},
     why::{
         AuditError, Background, Condition, ContainerLog, Found, LoggedLine, Meaning, PastEvent, Who, WhyCause,
         WhyReport, WhySubject, Within, find_service, why_service, why_task,

@@ -6,7 +6,7 @@ use mesh::permissions::Permission;
 use observe::{CallError, ConsulError, EcsError, Inspection, InspectionError};
 
 /// What could not be read of clusters, each once, because one cause often affects several.
-pub(crate) fn problems(inspection: &Inspection) -> Vec<String> {
+pub fn problems(inspection: &Inspection) -> Vec<String> {
     let mut said = BTreeSet::new();
     inspection.problems.iter().map(unread).filter(|problem| said.insert(problem.clone())).collect()
 }

@@ -49,15 +49,19 @@ const TAGS: [&str; 3] = ["{{", "{%", "<%"];
 /// What opens a placeholder where JSON and YAML expect a value.
 const PLACEHOLDERS: [&str; 5] = ["${", "<", "@", "%", "__"];
 
+/// The bytes around an error in which a tag may be: a text may be one line.
+const NEAR: usize = 1024;
+
 /// A hint at the cause of an error, if its place shows that another program has to render the text first.
 fn hint(text: &str, span: Span) -> &'static str {
     let at = text.floor_char_boundary(span.start);
-    let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
-    let lines = before.rmatch_indices('\n').nth(1).map_or(0, |(newline, _)| newline + 1);
-    let end = after.find('\n').map_or(text.len(), |newline| at + newline);
-    let has_tag =
-        text.get(lines..end).is_some_and(|near| TAGS.iter().any(|tag| near.replace("{{resolve:", "").contains(tag)));
-    if has_tag || PLACEHOLDERS.iter().any(|opening| after.starts_with(opening)) {
+    let first = text.floor_char_boundary(at.saturating_sub(NEAR));
+    let last = text.floor_char_boundary(at.saturating_add(NEAR));
+    let (before, after) = (text.get(first..at).unwrap_or_default(), text.get(at..last).unwrap_or_default());
+    let before =
+        before.rmatch_indices('\n').nth(1).and_then(|(newline, _)| before.get(newline + 1..)).unwrap_or(before);
+    let near = [before, after.split('\n').next().unwrap_or_default()].concat().replace("{{resolve:", "");
+    if TAGS.iter().any(|tag| near.contains(tag)) || PLACEHOLDERS.iter().any(|opening| after.starts_with(opening)) {
         "; this looks like a template: check what it renders"
     } else {
         ""
@@ -82,6 +86,16 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Takes hours if every problem reads the whole line.
+    #[test]
+    fn many_problems_of_one_line_read_it_once() {
+        let file = SourceFile::new("task.json", "[1.5,{{".to_owned() + &"1.5,".repeat(2_000_000));
+        for at in (0..8_000_000).step_by(40) {
+            let problem = InputProblem::unexpected(&file, Span::new(at, at + 3), "a number");
+            assert_eq!(problem.reason.contains("looks like a template"), at < NEAR + 7, "{at}");
+        }
+    }
 
     #[test]
     fn a_problem_is_one_line_with_path_and_position() {

@@ -2,7 +2,7 @@
 //!
 //! Shapes: <https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html>
 
-use std::{str::FromStr, sync::Arc};
+use std::{iter, str::FromStr, sync::Arc};
 
 use crate::names::{InvalidField, text};
 
@@ -249,6 +249,9 @@ impl FromStr for TaskArn {
     }
 }
 
+/// How far back revisions are read for the mesh tag that a revision has lost: the pipeline that drops it may have run several times.
+pub const MOST_REVISIONS_BACK: usize = 5;
+
 /// The ARN of one revision of a task definition. The content of a revision is immutable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskDefinitionArn {
@@ -293,6 +296,11 @@ impl TaskDefinitionArn {
         let number = self.revision_number().checked_sub(1).filter(|number| *number > 0)?;
         let (without_revision, _) = self.arn.rsplit_once(':')?;
         Some(Self { arn: format!("{without_revision}:{number}").into(), family: self.family.clone() })
+    }
+
+    /// The revisions that are read for the mesh tag that this one has lost, newest first.
+    pub fn earlier(&self) -> impl Iterator<Item = Self> {
+        iter::successors(self.previous(), Self::previous).take(MOST_REVISIONS_BACK)
     }
 
     /// Whether this is an earlier revision than `other` of the same definition.

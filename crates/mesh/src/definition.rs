@@ -6,8 +6,12 @@ use jiff::Timestamp;
 
 use crate::{
     arn::TaskDefinitionArn,
-    consul_ecs::{CONFIG_VARIABLE, Configuration, EcsConfig, MESH_TAG, Programs, SERVICE_NAME_TAG, is_sidecar, names},
+    consul_ecs::{
+        CONFIG_VARIABLE, Configuration, ContainerTraits, EcsConfig, MESH_TAG, Programs, Role, SERVICE_NAME_TAG,
+        is_sidecar, names,
+    },
     identity::{MeshIdentity, MeshService},
+    local_address::LocalAddress,
     names::{InvalidField, ServiceName},
     secret_reference::SecretReference,
     settings::TokenSettings,
@@ -55,6 +59,10 @@ pub struct ContainerDefinition {
     pub waits_for: Vec<String>,
     /// `startTimeout`: after this time, the containers that wait for it give up.
     pub start_timeout: Option<Duration>,
+    /// The addresses in the task that its environment variables name.
+    pub local_addresses: Vec<LocalAddress>,
+    /// The ports of its port mappings.
+    pub ports: Vec<u16>,
 }
 
 /// Where a container writes its log: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/using_awslogs.html>
@@ -89,6 +97,18 @@ pub enum Classification {
 impl TaskDefinition {
     pub fn container(&self, name: &str) -> Option<&ContainerDefinition> {
         self.containers.iter().find(|container| container.name == name)
+    }
+
+    /// Its containers that are not of the mesh.
+    pub fn apps(&self) -> impl Iterator<Item = &ContainerDefinition> {
+        let Programs { registrar, health_sync, controller, .. } = &self.programs;
+        let registrar = registrar.iter().map(|registrar| &registrar.name);
+        let programs: Vec<&String> = registrar.chain(health_sync).chain(controller).collect();
+        let is_app = move |name: &String| {
+            let traits = ContainerTraits { name: Some(name), ..ContainerTraits::default() };
+            traits.role() == Role::App && !programs.contains(&name)
+        };
+        self.containers.iter().filter(move |container| is_app(&container.name))
     }
 
     pub fn image_of(&self, container: &str) -> Option<&str> {
@@ -131,7 +151,9 @@ impl TaskDefinition {
                 .as_ref()
                 .map_or(0, |log| log.group.len() + log.stream_prefix.as_ref().map_or(0, String::len) + OVERHEAD);
             let waits_for: usize = container.waits_for.iter().map(|name| name.len() + OVERHEAD).sum();
-            container.name.len() + image + log + waits_for + OVERHEAD
+            let addresses: usize = container.local_addresses.iter().map(|it| it.variable.len() + OVERHEAD).sum();
+            let ports = container.ports.len() * size_of::<u16>();
+            container.name.len() + image + log + waits_for + addresses + ports + OVERHEAD
         });
         OVERHEAD + self.secrets.len() * SECRET + configurations.chain(tags).chain(containers).sum::<usize>()
     }

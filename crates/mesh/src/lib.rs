@@ -41,6 +41,7 @@ pub mod host;
 pub mod identity;
 pub mod idleness;
 pub mod lifecycle;
+pub mod local_address;
 pub mod mark;
 pub mod member;
 pub mod names;

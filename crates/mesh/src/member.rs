@@ -7,6 +7,7 @@ use crate::{
     consul_ecs::{CONFIG_VARIABLE, MeshConfig},
     definition::TaskDefinition,
     identity::MeshIdentity,
+    local_address::LocalAddress,
     names::InvalidField,
     task::DescribedTask,
 };
@@ -45,6 +46,19 @@ impl MemberTask {
     #[must_use]
     pub fn with_definition(self, definition: Arc<TaskDefinition>) -> Self {
         Self { definition, ..self }
+    }
+
+    /// The addresses in the task that the variables of its containers name. Its own values replace those of its definition.
+    pub fn local_addresses(&self) -> Vec<(&str, LocalAddress)> {
+        let mut named = Vec::new();
+        for container in &self.definition.containers {
+            let own = self.task.placement.overrides.get(&container.name);
+            let is_replaced = |it: &&LocalAddress| own.is_some_and(|own| own.contains_key(&it.variable));
+            let kept = container.local_addresses.iter().filter(|it| !is_replaced(it)).cloned();
+            let own = own.into_iter().flatten().flat_map(|(name, value)| LocalAddress::in_value(name, value));
+            named.extend(kept.chain(own).map(|address| (container.name.as_str(), address)));
+        }
+        named
     }
 
     /// The configuration of the task: from its overrides, or from its definition, which has parsed it once. A configuration in

@@ -138,6 +138,17 @@ impl DescribedTask {
         Arc::new(task)
     }
 
+    /// The containers that its definition does not name and that ECS could not start: [`Self::with_containers_of`] leaves them out.
+    pub fn added_that_did_not_start<'t>(
+        &'t self,
+        definition: &TaskDefinition,
+    ) -> impl Iterator<Item = &'t ContainerEnd> {
+        let did_not_start = |end: &&ContainerEnd| {
+            definition.container(&end.name).is_none() && end.exit_code.is_none() && end.reason.is_some()
+        };
+        self.end.containers.iter().filter(did_not_start)
+    }
+
     /// What it has lost, with this definition.
     pub fn losses(&self, definition: &TaskDefinition) -> Losses {
         let stopped = self.containers.iter().filter(|container| container.is_stopped);

@@ -157,7 +157,7 @@ impl CallError {
             Self::Consul(ConsulError::Refused { .. }) => ErrorLabel::ConsulRefused,
             Self::Consul(ConsulError::Malformed { .. }) => ErrorLabel::ConsulMalformed,
             Self::Ecs(EcsError::Refused { .. })
-            | Self::Ec2(Ec2Error::Refused(_))
+            | Self::Ec2(Ec2Error::Refused { .. })
             | Self::Iam(IamError::Refused { .. })
             | Self::Secrets(SecretsError::Denied { .. }) => ErrorLabel::AwsRefused,
             Self::Ecs(_) => ErrorLabel::Ecs,

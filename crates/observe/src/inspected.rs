@@ -1,16 +1,19 @@
 //! A cluster as it was inspected: which tasks and ECS services are in the mesh, which are controllers of it, and what Consul has of
 //! them.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use aws::ecs::{EcsError, ServiceState};
-use consul::ConsulError;
+use consul::{ConsulError, OutlierDetection};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
     catalog::{HealthCheck, ServiceInstance},
-    consul_ecs::MESH_TAG,
+    consul_ecs::{MESH_TAG, MeshConfig},
     definition::{Classification, TaskDefinition},
-    identity::MeshIdentity,
+    identity::{MeshIdentity, MeshService},
     member::MemberTask,
     names::InvalidField,
     permissions::Permission,
@@ -18,7 +21,7 @@ use mesh::{
     secret_name::SecretNames,
     settings::{TokenMode, TokenSettings},
     tags::Tags,
-    task::{DescribedTask, TaskPhase},
+    task::{ContainerEnd, DescribedTask, TaskPhase},
     tenancy::Tenancy,
 };
 
@@ -66,6 +69,8 @@ pub struct InspectedCluster {
     pub services: Vec<MemberService>,
     /// The tasks of the mesh, those included that have stopped within about an hour.
     pub tasks: Vec<MemberTask>,
+    /// The containers that AWS adds to living tasks of the mesh, and that did not start.
+    pub added: Vec<(TaskId, ContainerEnd)>,
     /// The other tasks: outside the mesh, or not described, or of a definition that could not be read.
     pub others: BTreeSet<TaskId>,
     /// The services and tasks that are not in the mesh.
@@ -78,6 +83,8 @@ pub struct InspectedCluster {
     pub unsorted: BTreeSet<TaskId>,
     /// What Consul has registered for the cluster; `None` if that could not be read.
     pub catalog: Option<CatalogReading>,
+    /// The outlier detection that Consul has for the services whose tasks bring some, if Consul was asked.
+    pub outlier_detection: BTreeMap<MeshService, Result<Option<OutlierDetection>, ConsulError>>,
 }
 
 /// What Consul has registered for the tasks of a cluster.
@@ -172,13 +179,39 @@ impl InspectedCluster {
             definitions,
             services: Vec::new(),
             tasks: Vec::new(),
+            added: Vec::new(),
             others: BTreeSet::new(),
             outside: Outside::default(),
             untagged: Vec::new(),
             controllers: Vec::new(),
             unsorted: BTreeSet::new(),
             catalog: None,
+            outlier_detection: BTreeMap::new(),
         }
+    }
+
+    /// The revisions of the mesh that services want and living tasks run, each with the service of its tasks. A revision may be there
+    /// several times.
+    pub fn revisions(&self) -> impl Iterator<Item = (&MeshService, &Arc<TaskDefinition>)> {
+        let wanted = self.services.iter().map(|service| (&service.identity.service, &service.definition));
+        let living = self.tasks.iter().filter(|member| member.task.phase.is_living());
+        wanted.chain(living.map(|member| (&member.identity.service, &member.definition)))
+    }
+
+    /// The same with their configurations, of those whose configuration can be read.
+    pub fn configured_revisions(&self) -> impl Iterator<Item = (&MeshService, &Arc<TaskDefinition>, &MeshConfig)> {
+        self.revisions().filter_map(|(service, definition)| {
+            let config = definition.programs.registrar.as_ref()?.config()?.as_ref().ok()?;
+            Some((service, definition, config.as_ref()))
+        })
+    }
+
+    /// The revisions whose `mesh-init` writes outlier detection to Consul, with these settings.
+    pub fn brought_outlier_detection(
+        &self,
+    ) -> impl Iterator<Item = (&MeshService, &Arc<TaskDefinition>, &BTreeMap<String, i64>)> {
+        let configured = self.configured_revisions();
+        configured.filter_map(|(service, definition, config)| Some((service, definition, config.outlier_detection()?)))
     }
 
     /// What decides how its tasks get their tokens.
@@ -214,6 +247,10 @@ impl InspectedCluster {
             let definition = self.definitions.of_task(&task).cloned();
             if let (Ok(Classification::Member(identity)), Some(definition)) = (&classified, &definition) {
                 let (definition, is_enterprise) = (Arc::clone(definition), default_tenancy.partition().is_some());
+                if task.phase.is_living() {
+                    let added = task.added_that_did_not_start(&definition).cloned();
+                    self.added.extend(added.map(|end| (task.arn.id().clone(), end)));
+                }
                 self.tasks.push(MemberTask::new(self.arn.clone(), task, definition, identity.clone(), is_enterprise));
                 continue;
             }

@@ -4,10 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws::ecs::{AwsEcs, EcsError};
-use consul::{CatalogReads as _, ConsulError, HttpConsul, Logins as _, Permissions as _, TokenReads as _};
+use consul::{
+    CatalogReads as _, ConsulError, HttpConsul, Logins as _, MeshEntry, OutlierDetection, Permissions as _,
+    TokenReads as _,
+};
 use mesh::{
     admission::TokenFacts,
-    arn::{ClusterArn, TaskId},
+    arn::{ClusterArn, MOST_REVISIONS_BACK, TaskId},
     cluster_selection::ClusterSelection,
     consul_ecs::SERVICE_METHOD,
     identity::MeshService,
@@ -25,9 +28,6 @@ use crate::{
     inspected::{CatalogReading, InspectedCluster, InspectionError},
     tasks::{ListedTasks, list_tasks, read_definitions},
 };
-
-/// How far back revisions are read for the mesh tag that a revision has lost: the pipeline that drops it may have run several times.
-const MOST_REVISIONS_BACK: usize = 5;
 
 /// Some clusters, as they were read.
 #[derive(Debug, Clone, Default)]
@@ -83,6 +83,15 @@ impl Inspector<'_> {
         Box::pin(self.inspect_in(clusters, None, progress)).await
     }
 
+    /// The config entry `mesh` of the partition of tasks without Enterprise tags; `None` if Consul has none. One request, and another
+    /// one for the token if Consul has no such entry.
+    ///
+    /// # Errors
+    /// It could not be read.
+    pub async fn mesh_entry(&self) -> Result<Option<MeshEntry>, ConsulError> {
+        self.consul.mesh_entry(&self.default_tenancy).await
+    }
+
     /// Adds what Consul has of clusters that were inspected without it: one request for the permissions, one for the partitions
     /// (Enterprise), and two for each cluster and partition.
     ///
@@ -115,6 +124,7 @@ impl Inspector<'_> {
             if let (Some(tenancies), Some(mut catalog)) = (tenancies, catalog) {
                 let completed = self.complete(&cluster, tenancies, &mut catalog).await;
                 cluster.catalog = known(completed, &mut inspection.problems).map(|()| catalog);
+                cluster.outlier_detection = self.outlier_detection(&cluster).await;
             }
             inspection.clusters.push(cluster);
         }
@@ -123,7 +133,7 @@ impl Inspector<'_> {
 
     /// The partitions that tasks may be in. Consul leaves out what a token may not read, and only newer versions say so:
     /// whether it may is asked first.
-    async fn tenancies(&self) -> Result<Vec<Tenancy>, InspectionError> {
+    pub(crate) async fn tenancies(&self) -> Result<Vec<Tenancy>, InspectionError> {
         let read_all = |resource| Permission { resource, access: "read", segment: Segment::All };
         let home = &self.default_tenancy;
         let missing = self.consul.missing_permissions(home, &["node", "service"].map(read_all)).await?;
@@ -214,6 +224,21 @@ impl Inspector<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The outlier detection that Consul has for the services whose tasks bring some: one request for each of them, and another one
+    /// for the token if Consul has none.
+    async fn outlier_detection(
+        &self,
+        cluster: &InspectedCluster,
+    ) -> BTreeMap<MeshService, Result<Option<OutlierDetection>, ConsulError>> {
+        let mut found = BTreeMap::new();
+        for service in cluster.brought_outlier_detection().map(|(service, ..)| service) {
+            if !found.contains_key(service) {
+                found.insert(service.clone(), self.consul.outlier_detection(service).await);
+            }
+        }
+        found
     }
 
     /// What ECS runs in a cluster.

@@ -5,7 +5,7 @@ use aws::{
     installation::{AwsInstallation, Caller, DeployedStack, Invoked, Mapping, StackResources, Topic, Trail},
     queue::{DeadLetterQueues, FailedMessage},
 };
-use consul::{ConsulError, OwnToken, Permissions as _, ServerVersion as _};
+use consul::{ConsulError, MeshEntry, OwnToken, Permissions as _, ServerVersion as _};
 use mesh::{
     arn::ClusterArn,
     cluster_selection::ClusterSelection,
@@ -91,7 +91,12 @@ pub struct SurroundingsReading {
     pub inspection: Read<Inspection>,
     /// Whether the inspection has what Consul knows of them too; `None` if Consul was not asked.
     pub catalogs: Option<Result<(), InspectionError>>,
+    /// The config entry `mesh`; `None` if Consul was not asked.
+    pub mesh_entry: Option<MeshEntryReading>,
 }
+
+/// The config entry `mesh`, if Consul has one.
+pub type MeshEntryReading = Result<Option<MeshEntry>, ConsulError>;
 
 /// What an installation needs of Consul, as it answers here.
 #[derive(Debug)]
@@ -99,6 +104,7 @@ pub struct ConsulReading {
     pub version: Result<String, ConsulError>,
     pub own_token: Result<Option<OwnToken>, ConsulError>,
     pub missing: Result<Vec<Permission>, ConsulError>,
+    pub mesh_entry: MeshEntryReading,
 }
 
 /// Reads an installation.
@@ -150,7 +156,7 @@ impl InstallationReader<'_> {
     }
 
     /// What an installation with these clusters and this topic of alarms depends on. With `asks_consul`, that is also what Consul
-    /// has of the clusters.
+    /// has of the clusters and of the mesh.
     pub async fn surroundings(
         &self,
         selection: Read<ClusterSelection>,
@@ -179,7 +185,8 @@ impl InstallationReader<'_> {
             }
             _ => None,
         };
-        SurroundingsReading { topic, trails, clusters, inspection, catalogs }
+        let mesh_entry = if asks_consul { Some(self.inspector.mesh_entry().await) } else { None };
+        SurroundingsReading { topic, trails, clusters, inspection, catalogs, mesh_entry }
     }
 
     /// What an installation with these clusters needs of Consul.
@@ -191,6 +198,7 @@ impl InstallationReader<'_> {
             version: consul.version().await,
             own_token: consul.own_token().await,
             missing: consul.missing_permissions(tenancy, &needed).await,
+            mesh_entry: self.inspector.mesh_entry().await,
         }
     }
 

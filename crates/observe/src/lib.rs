@@ -7,6 +7,7 @@
 //!  sweep, ───▶ Observer::survey ───┼─▶ tasks · definitions · catalog · hosts ─▶ values, and what could not be read
 //!  clean-up                        │
 //!  ecs-mesh ─▶ Inspector::inspect ─┘
+//!              PathReader: what a request from one service to another depends on
 //!              InstallationReader, History: the stack, its functions and their log
 //! ```
 //!
@@ -25,7 +26,9 @@ mod hosts;
 mod inspected;
 mod inspection;
 mod installation;
+mod network;
 mod observer;
+mod path;
 mod problem;
 mod selection;
 mod survey;
@@ -33,6 +36,7 @@ mod tasks;
 
 /// What the reads of this crate return.
 pub use aws::{
+    ec2::{AclEntry, Ec2Error, GroupRule, Interface, NetworkAcl, Ports, RulePeer},
     ecs::{
         API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, EcsError, Rollout, ServiceDeployment, ServiceMessage, ServiceState,
         parse_api_call, parse_task_change,
@@ -41,7 +45,11 @@ pub use aws::{
     logs::{LogEvent, LogsError},
     queue::FailedMessage,
 };
-pub use consul::{ConsulError, OwnToken};
+pub use consul::{
+    CaRoot, CallLimits, ChainNode, ChainOverrides, ChainResolver, ChainTarget, ConnectProxy, ConsulError, Datacenter,
+    Direction, DiscoveryChain, HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched,
+    MeshEntry, OutlierDetection, OwnToken, Peering, RegisteredUpstream, ServiceLimits,
+};
 
 pub use self::{
     catalog::roles_of,
@@ -59,10 +67,12 @@ pub use self::{
     },
     inspection::{InspectedTokens, Inspection, Inspector, TokensReading},
     installation::{
-        AccountReading, ConsulReading, InstallationReader, Letters, PartsReading, QueueReading, Read,
+        AccountReading, ConsulReading, InstallationReader, Letters, MeshEntryReading, PartsReading, QueueReading, Read,
         SurroundingsReading, physical_id,
     },
+    network::{NetworkReading, read_network},
     observer::Observer,
+    path::{Answer, DestinationReading, MeshReading, PathReader, ServiceAt, SourceReading},
     problem::Problem,
     selection::{SelectError, select_clusters},
     survey::{Reading, Skipped, Survey, SweepCause, SweepOrder, Waited},

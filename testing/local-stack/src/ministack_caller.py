@@ -3,7 +3,7 @@
 Source: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/fas-requests-and-permission-evaluation.html
 """
 
-import handlers
+import handler_permissions
 import ministack_iam
 from ministack.core import iam_evaluator
 from ministack.core.responses import get_account_id, get_region
@@ -34,16 +34,16 @@ def check(kind, operation, name, properties):
     """Fails unless the caller may call all that the handler calls."""
     if iam_evaluator.is_root_access_key(ministack_iam.caller.get()):
         return
-    for action in handlers.actions(kind, operation, properties):
-        resources, keys = handlers.called_on(kind, action, name, properties, get_region(), get_account_id())
+    for action in handler_permissions.actions(kind, operation, properties):
+        resources, keys = handler_permissions.called_on(kind, action, name, properties, get_region(), get_account_id())
         for resource in resources:
             refuse(action, resource, keys)
 
 
 def new_name(kind, logical_id, properties, stack):
     """The name that the template gives to a resource, or one like CloudFormation's."""
-    name = properties.get(handlers.NAMES.get(kind), f"{stack}-{logical_id}-{'A' * 12}")
-    return name.lower() if kind == handlers.BUCKET else name
+    name = properties.get(handler_permissions.NAMES.get(kind), f"{stack}-{logical_id}-{'A' * 12}")
+    return name.lower() if kind == handler_permissions.BUCKET else name
 
 
 def provision(kind, logical_id, properties, stack):

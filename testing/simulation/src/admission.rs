@@ -148,7 +148,12 @@ fn auth_method() -> AuthMethod {
 #[async_trait]
 impl Logins for ConsulEdge {
     async fn datacenter(&self) -> Result<Datacenter, ConsulError> {
-        let datacenter = Datacenter { name: "dc1".to_owned(), is_primary: true, allows_by_default: false };
+        let datacenter = Datacenter {
+            name: "dc1".to_owned(),
+            is_primary: true,
+            allows_by_default: false,
+            allows_calls_by_default: false,
+        };
         self.call(|| "GET agent".to_owned(), move |_| Ok(datacenter.clone())).await
     }
 

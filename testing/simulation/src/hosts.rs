@@ -231,8 +231,10 @@ impl Ec2 for Ec2Edge {
             Ok(instances)
         };
         let failure = |fault| match fault {
-            Fault::Credential => Ec2Error::Refused("UnauthorizedOperation".to_owned()),
-            fault => Ec2Error::Failed(format!("{fault:?}")),
+            Fault::Credential => {
+                Ec2Error::Refused { action: "DescribeInstances", reason: "UnauthorizedOperation".to_owned() }
+            }
+            fault => Ec2Error::Failed { action: "DescribeInstances", reason: format!("{fault:?}") },
         };
         self.0.call(Service::Ec2, || "DescribeInstances".to_owned(), effect, failure).await
     }

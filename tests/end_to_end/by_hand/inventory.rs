@@ -38,6 +38,7 @@ async fn what_runs_is_listed_with_its_releases() {
     };
     let made = inventory("json", &[]).await;
     let document = made.json();
+    let unblocked = made.json();
     assert_eq!(made.code, Some(0), "{document:#}{}", made.errors);
     let schema: Value =
         serde_json::from_str(include_str!("../../../docs/reference/schema/inventory.schema.json")).unwrap();
@@ -75,6 +76,18 @@ async fn what_runs_is_listed_with_its_releases() {
     assert_eq!((blocked.code, blockers.len()), (Some(1), 2), "{document:#}");
     let newest = json!({ "consul": ["1.22", "2.0"], "consulEcs": "0.10.1", "consulDataplane": "1.9.12" });
     assert_eq!(document["upgrade"]["newest"], newest);
+
+    // An upgrade that depends on the config entry mesh, which this Consul does not have, reads it
+    let entry = inventory("json", &["--target-consul", "2.1", "--consul", "2.0"]).await.json();
+    jsonschema::validate(&schema, &entry).unwrap();
+    let notes = entry["upgrade"]["notes"].as_array().unwrap();
+    assert!(notes.iter().all(|note| !note.as_str().unwrap().contains("the config entry mesh")), "{entry:#}");
+
+    // And credentials of AWS are enough: without a stack and without a Consul, the same rows are listed
+    let arguments = ["inventory", "--cluster", world.name, "--stack", "none", "--output", "json"];
+    let alone = super::said(&mut command(&aws.url, &arguments).await).await;
+    assert_eq!((alone.code, &alone.json()["consul"]), (Some(0), &Value::Null), "{}", alone.errors);
+    assert_eq!(alone.json()["rows"], unblocked["rows"]);
 
     let page = inventory("markdown", &[]).await.out;
     assert!(page.contains("| inventory | pay | App Mesh | – | – | – | v1.27.2.0-prod | 0 of 0 |"), "{page}");

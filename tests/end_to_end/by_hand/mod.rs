@@ -3,6 +3,7 @@
 mod compare;
 mod doctor;
 mod inventory;
+mod path;
 mod redrive;
 mod status;
 mod sweep;
@@ -126,6 +127,7 @@ fn permission(request: &RecordedRequest) -> String {
     let service = match action {
         "GetCallerIdentity" => "sts",
         "GetTopicAttributes" => "sns",
+        "DescribeNetworkInterfaces" | "DescribeSecurityGroupRules" | "DescribeNetworkAcls" => "ec2",
         _ => "cloudformation",
     };
     format!("{service}:{action}")

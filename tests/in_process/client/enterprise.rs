@@ -9,6 +9,7 @@ use mesh::{
     arn::TaskArn,
     cluster_selection::ClusterSelection,
     consul_ecs::{MeshConfig, Registrar, TaskPlace, registrations},
+    identity::MeshService,
     permissions::{Permission, required},
     tenancy::Tenancy,
     token::TokenPair,
@@ -109,6 +110,7 @@ async fn requests_name_their_tenancy() {
     let of_service = new_token(Grant::ServiceIdentity("web".parse().unwrap()));
     let of_policy = new_token(Grant::Policy("p".to_owned()));
     let partition = team.partition().unwrap();
+    let of_web = MeshService { name: "web".parse().unwrap(), tenancy: team.clone() };
     let rows = [
         (asked(server, consul.token(team, accessor())).await, "GET /acl/token/{accessor}?T"),
         (asked(server, consul.create_token(&of_service)).await, "PUT /acl/token?T"),
@@ -142,6 +144,8 @@ async fn requests_name_their_tenancy() {
             asked(server, consul.auth_method(team, "m")).await,
             "GET /acl/auth-method/m?HOME, GET /acl/binding-rules?authmethod=m&HOME",
         ),
+        (asked(server, consul.mesh_entry(team)).await, "GET /config/mesh/mesh?P"),
+        (asked(server, consul.outlier_detection(&of_web)).await, "GET /config/service-defaults/web?T"),
         // What belongs to the datacenter
         (asked(server, consul.partitions()).await, "GET /partitions"),
         (asked(server, consul.is_primary()).await, "GET /agent/self"),

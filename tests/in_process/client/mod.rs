@@ -4,6 +4,7 @@ mod credential;
 mod discovery;
 pub(crate) mod enterprise;
 mod faults;
+mod path;
 mod requests;
 mod sweeping;
 

@@ -1,8 +1,9 @@
 //! Exact requests, and the parsing of answers of all versions.
 
-use consul::{CatalogReads as _, CatalogWrites as _, TokenReads as _};
+use consul::{CatalogReads as _, CatalogWrites as _, ConsulError, TokenReads as _};
 use mesh::{
     catalog::{CheckStatus, DrainReason, HealthCheck},
+    identity::MeshService,
     tenancy::Tenancy,
 };
 use secrecy::ExposeSecret;
@@ -18,6 +19,45 @@ async fn community_edition_requests_have_no_namespace() {
     assert_eq!(token.pair.secret.expose_secret(), "s3cret");
     assert_eq!(server.lines(), [format!("GET /v1/acl/token/{ACCESSOR}")]);
     assert_eq!(server.requests()[0].header("x-consul-token"), Some("own"));
+}
+
+/// The answers of Consul 1.22.6, and of 1.8.7, which knows neither the kind nor the field.
+#[tokio::test]
+async fn config_entry_that_consul_does_not_have_is_none() {
+    let (_, consul) = against(|seen, _| match seen.uri.as_str() {
+        "/v1/config/mesh/mesh" => Answer::status(500, "invalid config entry kind: mesh".to_owned()),
+        uri if uri.starts_with("/v1/config/") => {
+            Answer::status(404, r#"Config entry not found for "service-defaults" / "web""#.to_owned())
+        }
+        _ => Answer::ok(token_json()),
+    })
+    .await;
+    let web = MeshService { name: "web".parse().unwrap(), tenancy: Tenancy::Community };
+    assert_eq!(consul.mesh_entry(&Tenancy::Community).await.unwrap(), None);
+    assert_eq!(consul.outlier_detection(&web).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn config_entry_that_may_not_be_read_is_an_error() {
+    let (_, consul) = against(|_, _| Answer::status(403, "Permission denied".to_owned())).await;
+    let web = MeshService { name: "web".parse().unwrap(), tenancy: Tenancy::Community };
+    let denied = consul.outlier_detection(&web).await.unwrap_err();
+    assert!(matches!(denied, ConsulError::PermissionDenied { .. }), "{denied}");
+}
+
+#[tokio::test]
+async fn outlier_detection_is_that_of_all_callers() {
+    let entry = json!({
+        "Kind": "service-defaults", "Name": "web", "Protocol": "http", "Expose": {}, "MeshGateway": {},
+        "UpstreamConfig": {
+            "Defaults": { "MeshGateway": {}, "PassiveHealthCheck": { "Interval": 10_000_000_000_u64, "MaxFailures": 1 } },
+            "Overrides": [{ "Name": "api", "PassiveHealthCheck": { "MaxFailures": 9 } }],
+        },
+    });
+    let (_, consul) = against(move |_, _| Answer::ok(entry.to_string())).await;
+    let web = MeshService { name: "web".parse().unwrap(), tenancy: Tenancy::Community };
+    let found = consul.outlier_detection(&web).await.unwrap();
+    assert_eq!(json!(found), json!({ "Interval": 10_000_000_000_u64, "MaxFailures": 1 }));
 }
 
 #[tokio::test]

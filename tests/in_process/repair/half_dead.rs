@@ -100,6 +100,26 @@ async fn events_say_what_they_would_do_and_do_nothing() {
     }
 }
 
+/// A container whose health check has no result yet is UNKNOWN in `DescribeTasks`, and an event has no health at all:
+/// <https://github.com/aws/containers-roadmap/issues/1515>
+#[tokio::test(start_paused = true)]
+async fn health_that_ecs_does_not_know_changes_nothing() {
+    let mesh = Mesh::running(1);
+    mesh.set_containers(0, Containers { is_hidden: true, ..DEFAULT });
+    let before = mesh.statuses(0);
+    let mut event = mesh.event(0);
+    for container in event["detail"]["containers"].as_array_mut().into_iter().flatten() {
+        container.as_object_mut().unwrap().remove("healthStatus");
+    }
+    for _ in 0..2 {
+        mesh.handle(&event, |_| ()).await;
+        assert_nothing_written(&mesh);
+    }
+    mesh.sweep().await;
+    assert_nothing_written(&mesh);
+    assert_eq!(mesh.statuses(0), before);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_was_not_registered_is_not_rechecked() {
     let mesh = Mesh::running(2);

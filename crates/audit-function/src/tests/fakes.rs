@@ -36,9 +36,18 @@ pub(crate) fn arn(family: &str) -> String {
 #[derive(Default)]
 pub(crate) struct Account {
     definitions: BTreeMap<String, Value>,
+    /// The definitions that were described.
+    pub(crate) described: Mutex<Vec<String>>,
 }
 
 impl Account {
+    /// Adds a revision, as `DescribeTaskDefinition` answers it.
+    pub(crate) fn with(mut self, answer: Value) -> Self {
+        let arn = answer["taskDefinition"]["taskDefinitionArn"].as_str().unwrap().to_owned();
+        self.definitions.insert(arn, answer);
+        self
+    }
+
     /// Adds a family whose app depends on missing containers: one finding for each.
     pub(crate) fn with_mistakes(mut self, family: &str, missing: &[&str]) -> Self {
         let waits: Vec<Value> =
@@ -81,6 +90,7 @@ impl Inventory for Account {
     }
 
     async fn describe_definition(&self, name: &str) -> Result<Value, EcsError> {
+        self.described.lock().unwrap().push(name.to_owned());
         let named = |(arn, _): &(&String, &Value)| *arn == name || arn.ends_with(&format!("/{name}"));
         let found = self.definitions.iter().find(named).map(|(_, definition)| definition.clone());
         found.ok_or_else(|| EcsError::Failed { subject: name.to_owned(), reason: "ECS does not know it".to_owned() })

@@ -215,3 +215,64 @@ async fn many_findings_are_split_into_messages() {
         assert!(all.contains(name), "{name}");
     }
 }
+
+/// A revision of `checkout`, made of a correct definition of the mesh.
+fn checkout(revision: u32, tags: &Value) -> Value {
+    let mut definition: Value = serde_json::from_str(include_str!("../../../audit/src/bases/dataplane.json")).unwrap();
+    let fields = definition.as_object_mut().unwrap();
+    fields.remove("tags");
+    let arn = format!("arn:aws:ecs:eu-central-1:111122223333:task-definition/checkout:{revision}");
+    let by = "arn:aws:sts::111122223333:assumed-role/github-deploy/run-812";
+    let further = json!({
+        "family": "checkout", "taskDefinitionArn": arn, "revision": revision, "registeredBy": by,
+        "registeredAt": "2026-11-18T08:12:44Z",
+    });
+    fields.extend(further.as_object().unwrap().clone());
+    json!({ "taskDefinition": definition, "tags": tags })
+}
+
+/// The messages about the mesh tag that the audit of a new revision announces, and the revisions that it described.
+async fn announced_of(account: Account, revision: u32) -> (Vec<String>, Vec<String>) {
+    let world = World::of(account);
+    let arn = format!("arn:aws:ecs:eu-central-1:111122223333:task-definition/checkout:{revision}");
+    world.order("one", &Order::registered(arn.parse().unwrap())).await.unwrap();
+    let messages = world.announcer.announced_messages().into_iter().filter(|text| text.contains("mesh is missing"));
+    let described = world.account.described.lock().unwrap().clone();
+    let short = described.iter().map(|arn| arn.rsplit('/').next().unwrap().to_owned()).collect();
+    (messages.collect(), short)
+}
+
+#[tokio::test]
+async fn lost_mesh_tag_is_said_with_the_revision_that_had_it_and_who_registered_the_other() {
+    let tag = json!([{ "key": "consul.hashicorp.com/mesh", "value": "true" }]);
+    let lost = || Account::default().with(checkout(41, &tag)).with(checkout(42, &json!([])));
+    let (messages, described) = announced_of(lost(), 42).await;
+    let expected = "the tag consul.hashicorp.com/mesh is missing: checkout:41 had it, and assumed-role/github-deploy/run-812 \
+                    registered checkout:42 without it at 2026-11-18T08:12:44Z";
+    assert_eq!(
+        (messages, described),
+        (vec![expected.to_owned()], vec!["checkout:42".to_owned(), "checkout:41".to_owned()])
+    );
+    // The pipeline has run twice
+    let (messages, described) = announced_of(lost().with(checkout(43, &json!([]))), 43).await;
+    assert!(messages[0].contains("checkout:41 had it, and assumed-role/github-deploy/run-812 registered checkout:43"));
+    assert_eq!(described, ["checkout:43", "checkout:42", "checkout:41"]);
+    // A revision with the tag, or before which nothing is, costs no further call
+    let (messages, described) = announced_of(lost(), 41).await;
+    assert_eq!((messages, described), (Vec::new(), vec!["checkout:41".to_owned()]));
+    let (messages, described) = announced_of(Account::default().with(checkout(1, &json!([]))), 1).await;
+    assert_eq!(messages, ["the tag consul.hashicorp.com/mesh is missing"]);
+    assert_eq!(described, ["checkout:1"]);
+}
+
+#[tokio::test]
+async fn tag_that_no_earlier_revision_had_is_missing_and_what_could_not_be_read_is_unknown() {
+    let none = json!([]);
+    let never = (1..=9).fold(Account::default(), |account, revision| account.with(checkout(revision, &none)));
+    let (messages, described) = announced_of(never, 9).await;
+    assert_eq!(messages, ["the tag consul.hashicorp.com/mesh is missing"]);
+    assert_eq!(described.len(), 6, "five revisions back: {described:?}");
+    let (messages, _) = announced_of(Account::default().with(checkout(42, &none)), 42).await;
+    let unknown = "the tag consul.hashicorp.com/mesh is missing (whether checkout:41 had it is unknown: ";
+    assert!(messages[0].starts_with(unknown) && messages[0].contains("ECS does not know it"), "{messages:?}");
+}

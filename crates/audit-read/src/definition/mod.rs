@@ -24,6 +24,6 @@ pub use self::{
     reader::Mismatch,
     role::{IamRole, Statement},
     tag::Tag,
-    task::{HashiCorpModule, LoadBalancer, ModuleCall, ProxyConfiguration, ServiceUse, TaskDefinition},
+    task::{HashiCorpModule, LoadBalancer, LostTag, ModuleCall, ProxyConfiguration, ServiceUse, TaskDefinition},
     volume::Volume,
 };

@@ -60,11 +60,29 @@ pub struct TaskDefinition {
     /// App Mesh's proxy configuration.
     pub proxy: Field<ProxyConfiguration>,
     pub tags: List<Tag>,
+    /// What a running account says of the mesh tag that it does not have.
+    pub lost_tag: Option<LostTag>,
     /// The services of the input that run it.
     pub services: Vec<ServiceUse>,
     pub repeated_keys: Vec<RepeatedKey>,
     /// Its place in the file.
     pub place: Place,
+}
+
+/// Who had the mesh tag that a registered revision does not have.
+#[derive(Debug, Clone)]
+pub enum LostTag {
+    /// An earlier revision had it.
+    From {
+        /// The newest such revision, `family:revision`.
+        earlier: String,
+        /// The principal that registered the later revision, without its account, if ECS says it.
+        registered_by: Option<String>,
+        /// When that was, if ECS says it.
+        registered_at: Option<String>,
+    },
+    /// An earlier revision could not be read: it, and why.
+    Unread(String, String),
 }
 
 /// The call of a Terraform module, through which its definitions are read.
@@ -218,6 +236,10 @@ pub struct ServiceUse {
     pub propagate_tags: Field<Text>,
     /// `EC2`, `FARGATE`, `EXTERNAL`.
     pub launch_type: Field<Text>,
+    /// How a deployment shifts requests: `ROLLING`, `BLUE_GREEN`, `LINEAR` or `CANARY`.
+    pub strategy: Field<Text>,
+    /// What deploys it: `ECS`, `CODE_DEPLOY` or `EXTERNAL`.
+    pub controller: Field<Text>,
     /// The names of its capacity providers, which it has instead of a launch type.
     pub capacity_providers: List<Field<Text>>,
     /// The tags of the service itself.

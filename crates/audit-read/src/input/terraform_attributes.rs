@@ -43,6 +43,11 @@ pub(super) fn service_node(values: &Node, place: &Place) -> Node {
     let nested = |own, names| nested_blocks(values, own, names);
     let strategy = nested("capacity_provider_strategy", &[("capacity_provider", "capacityProvider")]);
     let balancers = nested("load_balancer", &[("container_name", "containerName")]);
+    let deployment =
+        single_block(values, "deployment_configuration", |block| renamed(block, &[("strategy", "strategy")]));
+    let controller = single_block(values, "deployment_controller", |block| renamed(block, &[("type", "type")]));
+    entries.extend(deployment.map(|node| entry("deploymentConfiguration", node)));
+    entries.extend(controller.map(|node| entry("deploymentController", node)));
     entries.extend(strategy.map(|node| entry("capacityProviderStrategy", node)));
     entries.extend(balancers.map(|node| entry("loadBalancers", node)));
     entries.extend(tags(values).map(|node| entry("tags", node)));

@@ -9,7 +9,8 @@ use audit_read::{definition::Container, input::mesh_task};
 /// A container, as ECS's JSON has it.
 type Json = Map<String, Value>;
 
-/// The memory that a container reserves where it must, in MiB. It may use more.
+/// The memory that a container reserves where it must, in MiB. It may use more. HashiCorp measured at most 87 MB. Source:
+/// <https://developer.hashicorp.com/consul/docs/v1.16.x/ecs/task-resource-usage>
 const MEMORY: u64 = 128;
 
 impl Plan<'_> {

@@ -1,13 +1,15 @@
 //! Injection: the edits that add the containers of Consul's mesh to a plain task definition.
 
+mod app_mesh;
 mod containers;
 mod options;
 
 use serde_json::{Value, json};
 
 pub use self::options::{Images, InjectError, Options, Upstream};
-use audit_read::definition::{
-    Container, DEFAULT_STOP_TIMEOUT, Dependency, Dialect, Field, List, Maybe, TaskDefinition,
+use audit_read::{
+    app_mesh::Resources,
+    definition::{Container, DEFAULT_STOP_TIMEOUT, Dependency, Dialect, Field, List, Maybe, TaskDefinition},
 };
 use document::{HOLE, PathStep, Place, edit::Edit, parse_all};
 
@@ -15,7 +17,7 @@ use super::{
     draft::{Fix, NEEDS_SUBNETS},
     rules::platform::windows,
     severity::Severity,
-    subject::Subject,
+    subject::{AppMeshTask, MeshResource, Subject},
 };
 use mesh::{
     consul_ecs::{MESH_TAG, SERVICE_NAME_TAG},
@@ -33,6 +35,8 @@ struct Plan<'d> {
     apps: Vec<&'d Container>,
     /// Envoy of App Mesh, which is removed.
     envoy: Option<&'d Container>,
+    /// The virtual node that Envoy represents.
+    represented: Option<MeshResource<'d>>,
     service: ServiceName,
     port: u64,
     /// The containers with a health check by ECS that is copied to Consul.
@@ -51,12 +55,13 @@ pub struct Injection {
     pub notes: Vec<(Severity, String)>,
 }
 
-/// The edits that make a plain definition, or one of App Mesh, one of Consul's mesh.
+/// The edits that make a plain definition, or one of App Mesh, one of Consul's mesh. `resources` are App Mesh's in the
+/// same file.
 ///
 /// # Errors
 /// It is in Consul's mesh already, a value that is needed is known only at deployment, or the definition lacks a value that
 /// has no default: a port, a role.
-pub fn inject(definition: &TaskDefinition, options: &Options) -> Result<Injection, InjectError> {
+pub fn inject(definition: &TaskDefinition, resources: &Resources, options: &Options) -> Result<Injection, InjectError> {
     let plan = Plan::new(definition, options)?;
     let (waits, containers) = plan.containers()?;
     let mut edits = plan.of_the_task()?;
@@ -69,6 +74,9 @@ pub fn inject(definition: &TaskDefinition, options: &Options) -> Result<Injectio
     let mut notes = plan.notes();
     // Last, because a removal moves the items after it.
     plan.remove_app_mesh(&mut edits, &mut notes)?;
+    if let Some(envoy) = plan.represented {
+        notes.extend(app_mesh::notes(resources, &definition.file, envoy, &plan.service));
+    }
     Ok(Injection { edits, notes })
 }
 
@@ -118,6 +126,7 @@ impl<'d> Plan<'d> {
             port: port(&apps, options)?,
             checked: apps.iter().filter(|app| is_checked(app)).map(|app| app.label()).collect(),
             envoy,
+            represented: subject.app_mesh.as_ref().and_then(AppMeshTask::resource),
             apps,
             logging,
             needs_memory,

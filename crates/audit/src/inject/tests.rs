@@ -92,7 +92,9 @@ fn what_ecs_refuses_is_not_written() {
     ] {
         let text = ECS.replace(from, to);
         assert!(text != ECS, "{from}");
-        let error = inject(&read("orders.json", &text).definitions[0], &options()).unwrap_err().to_string();
+        let error = inject(&read("orders.json", &text).definitions[0], &Resources::default(), &options())
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with(refusal), "{error}");
     }
     let harmless = [
@@ -105,7 +107,10 @@ fn what_ecs_refuses_is_not_written() {
     ];
     for harmless in harmless {
         let text = ECS.replace(r#""stopTimeout": 60"#, harmless);
-        assert!(inject(&read("orders.json", &text).definitions[0], &options()).is_ok(), "{harmless}");
+        assert!(
+            inject(&read("orders.json", &text).definitions[0], &Resources::default(), &options()).is_ok(),
+            "{harmless}"
+        );
     }
 }
 
@@ -118,7 +123,7 @@ fn read(name: &str, text: &str) -> Material {
 fn injected(name: &str, text: &str, options: &Options) -> String {
     let material = read(name, text);
     let definition = &material.definitions[0];
-    apply(text, definition.dialect, &inject(definition, options).unwrap().edits).unwrap()
+    apply(text, definition.dialect, &inject(definition, &material.resources, options).unwrap().edits).unwrap()
 }
 
 #[test]
@@ -209,7 +214,7 @@ containerDefinitions:
     let text = format!("{first}---\n{ecs}");
     let material = read("tasks.yaml", &text);
     let definition = &material.definitions[1];
-    let edits = inject(definition, &options()).unwrap().edits;
+    let edits = inject(definition, &material.resources, &options()).unwrap().edits;
     let text = apply(&text, definition.dialect, &edits).unwrap();
     assert_eq!((text.matches("awslogs-group: first").count(), text.matches("second").count()), (1, 4), "{text}");
 }
@@ -271,7 +276,9 @@ fn everything_else_is_unchanged() {
 
 #[test]
 fn missing_parameters_are_errors() {
-    let error = |text: &str, options: &Options| inject(&read("task.json", text).definitions[0], options).unwrap_err();
+    let error = |text: &str, options: &Options| {
+        inject(&read("task.json", text).definitions[0], &Resources::default(), options).unwrap_err()
+    };
     let options = options();
     assert_eq!(
         error(&ECS.replace("9090, \"hostPort\": 0", "9090 }, { \"containerPort\": 9091"), &options),
@@ -283,4 +290,123 @@ fn missing_parameters_are_errors() {
     assert!(matches!(error(&ECS.replace("Orders", "my orders"), &options), InjectError::ServiceName(_)));
     assert!(matches!(error(crate::example::Base::Client.json(), &options), InjectError::InAMesh(_)));
     assert!("stock".parse::<Upstream>().is_err() && "stock:0".parse::<Upstream>().is_err());
+}
+
+/// A definition of App Mesh in a template with these properties of its node's listener, its node and its route.
+fn app_mesh(listener: &str, node: &str, route: &str) -> String {
+    format!(
+        "Resources:
+  Reports:
+    Type: AWS::AppMesh::VirtualNode
+    Properties:
+      MeshName: shop
+      VirtualNodeName: reports
+      Spec:
+        Listeners: [{{ PortMapping: {{ Port: 8080, Protocol: http }}{listener} }}]
+{node}
+  Route:
+    Type: AWS::AppMesh::Route
+    Properties:
+      MeshName: shop
+      VirtualRouterName: reports
+      RouteName: all
+      Spec:
+        HttpRoute: {{ Action: {{ WeightedTargets: [{{ VirtualNode: !GetAtt Reports.VirtualNodeName, Weight: 1 }}] }}{route} }}
+  Other:
+    Type: AWS::AppMesh::Route
+    Properties:
+      MeshName: shop
+      VirtualRouterName: stock
+      RouteName: other
+      Spec:
+        HttpRoute:
+          Timeout: {{ PerRequest: {{ Unit: s, Value: 90 }} }}
+          Action: {{ WeightedTargets: [{{ VirtualNode: stock, Weight: 1 }}] }}
+  Task:
+    Type: AWS::ECS::TaskDefinition
+    Properties:
+      Family: reports
+      NetworkMode: awsvpc
+      ContainerDefinitions:
+        - Name: app
+          Image: example/reports:5
+          MemoryReservation: 256
+          PortMappings: [{{ ContainerPort: 8080 }}]
+          LogConfiguration: {{ LogDriver: awslogs }}
+        - Name: envoy
+          Image: public.ecr.aws/appmesh/aws-appmesh-envoy:v1.29.12.1-prod
+          MemoryReservation: 128
+          Environment: [{{ Name: APPMESH_RESOURCE_ARN, Value: mesh/shop/virtualNode/reports }}]
+"
+    )
+}
+
+/// What an injection says of a template, without what it removed.
+fn said(template: &str) -> Vec<String> {
+    let material = read("template.yaml", template);
+    let options = Options { acls: false, ca_secret: None, ..options() };
+    let notes = inject(&material.definitions[0], &material.resources, &options).unwrap().notes;
+    notes.into_iter().map(|(_, note)| note).filter(|note| !note.starts_with("removed ")).collect()
+}
+
+#[test]
+fn the_timeouts_of_app_mesh_are_listed_with_the_entries_that_keep_them() {
+    let sixty = "Timeout: { HTTP: { PerRequest: { Unit: s, Value: 60 }, Idle: { Unit: s, Value: 120 } } }";
+    let route = "Timeout: { PerRequest: { Unit: ms, Value: 1500 } }";
+    let lost = |what: &str| {
+        format!(
+            "the timeouts of {what} are not carried over: without entries such as these, Consul ends a request over HTTP after \
+             15 s"
+        )
+    };
+    let defaults = |limit: u64| {
+        format!(
+            r#"consul config write: {{"Kind":"service-defaults","Name":"reports","Protocol":"http","LocalRequestTimeoutMs":{limit}}}"#
+        )
+    };
+    let router = |limit: &str| {
+        let destination = format!(r#"{{"Destination":{{"RequestTimeout":"{limit}"}}}}"#);
+        format!(r#"consul config write: {{"Kind":"service-router","Name":"reports","Routes":[{destination}]}}"#)
+    };
+    let both = said(&app_mesh(&format!(", {sixty}"), "", &format!(", {route}")));
+    let of_both = "virtual node reports (60 s per request, 120 s idle) and of route all (1500 ms per request)";
+    assert_eq!(both, [lost(of_both), defaults(60_000), router("1500ms")]);
+    let unlimited = sixty.replace("Value: 60", "Value: \"0\"");
+    let of_node = "virtual node reports (no limit per request, 120 s idle)";
+    assert_eq!(said(&app_mesh(&format!(", {unlimited}"), "", "")), [lost(of_node), defaults(86_400_000)]);
+    let minute = ", Timeout: { PerRequest: { Unit: s, Value: 60 } }";
+    assert_eq!(said(&app_mesh("", "", minute)), [lost("route all (60 s per request)"), router("60s")]);
+    assert_eq!(said(&app_mesh("", "", "")), [""; 0], "the default is the same");
+}
+
+#[test]
+fn what_else_app_mesh_sets_is_listed() {
+    let node = "        Backends: [{ VirtualService: { VirtualServiceName: stock.shop.local } }]";
+    let retries = ", RetryPolicy: { MaxRetries: 2 }";
+    let pool = ", ConnectionPool: { HTTP: { MaxConnections: 10 } }, OutlierDetection: { MaxServerErrors: 5 }";
+    assert_eq!(
+        said(&app_mesh(pool, node, retries)),
+        [
+            "not carried over: connectionPool, outlierDetection of virtual node reports, retryPolicy of route all",
+            "the backends of virtual node reports need an upstream each, --upstream NAME:PORT: stock.shop.local",
+        ]
+    );
+    let elsewhere = app_mesh("", "", "").replace("virtualNode/reports", "virtualNode/rates");
+    assert_eq!(
+        said(&elsewhere),
+        [
+            "virtual node rates is not in this file: its timeouts and backends, and the retries of its routes, are not carried \
+          over"
+        ]
+    );
+}
+
+#[test]
+fn a_task_with_reservations_only_keeps_them_after_app_mesh() {
+    let text = injected("template.yaml", &app_mesh("", "", ""), &Options { acls: false, ca_secret: None, ..options() });
+    assert_eq!(
+        (text.matches("MemoryReservation: 256").count(), text.matches("MemoryReservation: 128").count()),
+        (1, 3)
+    );
+    assert!(!text.contains(" Memory:") && !text.contains("envoy:"), "{text}");
 }

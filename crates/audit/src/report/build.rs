@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    excerpt::{Excerpt, Lines},
+    excerpt::Excerpt,
     fingerprint::{self, Paths},
     merge::{first_of_each, merged},
     model::{Definition, FindingCounts, Report, Reported, ReportedCall, ReportedNote},
@@ -98,29 +98,23 @@ fn with_paths<'f>(found: Vec<(usize, Reported)>, first: impl Fn(usize) -> Option
     found.map(|((_, finding), path)| Reported { path: path.unwrap_or_default(), ..finding }).collect()
 }
 
-/// The secrets and lines of each file, by name.
+/// The secrets of each file, by name.
 struct Files<'m> {
     secrets: BTreeMap<&'m str, Secrets>,
-    lines: BTreeMap<String, Lines<'m>>,
 }
 
 impl<'m> Files<'m> {
     /// The files whose names are wanted.
     fn of(material: &'m Material, is_wanted: impl Fn(&str) -> bool) -> Self {
         let mut secrets: BTreeMap<&str, Secrets> = BTreeMap::new();
-        let mut lines = BTreeMap::new();
         for file in material.files().filter(|file| is_wanted(&file.name)) {
-            lines.entry(file.name.clone()).or_insert_with(|| Lines::of(&file.text));
             secrets.entry(&file.name).or_insert_with(|| Secrets::of(file));
         }
         for definition in material.definitions.iter().filter(|definition| is_wanted(&definition.file.name)) {
             secrets.entry(&definition.file.name).or_default().learn(definition);
-            if let Some(call) = &definition.call {
-                lines.entry(call.file.name.clone()).or_insert_with(|| Lines::of(&call.file.text));
-            }
         }
         secrets.values_mut().for_each(Secrets::settle);
-        Self { secrets, lines }
+        Self { secrets }
     }
 
     /// One finding for each mistake.
@@ -133,23 +127,17 @@ impl<'m> Files<'m> {
     fn report(&self, finding: &Finding, exception: Option<&Exception>) -> Reported {
         let none = Secrets::default();
         let secrets = self.secrets.get(finding.file.name.as_str()).unwrap_or(&none);
-        let own;
-        let lines = if let Some(lines) = self.lines.get(&finding.file.name) {
-            lines
-        } else {
-            own = Lines::of(&finding.file.text);
-            &own
-        };
-        let call = finding.call.as_ref().map(|call| self.call(call, secrets));
+        let call = finding.call.as_ref().map(|call| reported_call(call, secrets));
+        let file = &finding.file;
         let shown = |text: &str| clean(&secrets.out_of(text));
         let spans: Vec<Span> = finding.notes.iter().map(|note| note.span).collect();
         let notes = finding.notes.iter().map(|note| ReportedNote {
             text: shown(&note.text),
-            start: lines.position(note.span.start),
-            end: lines.position(note.span.end),
+            start: file.position(note.span.start),
+            end: file.position(note.span.end),
         });
         let message = shown(&finding.message);
-        let (start, end) = (lines.position(finding.span.start), lines.position(finding.span.end));
+        let (start, end) = (file.position(finding.span.start), file.position(finding.span.end));
         Reported {
             rule: finding.rule,
             severity: finding.severity,
@@ -168,18 +156,15 @@ impl<'m> Files<'m> {
             nth: 0,
             fingerprint: String::new(),
             ignored: exception.map(|Exception { by, reason }| Exception { by: *by, reason: clean(reason) }),
-            excerpt: Excerpt::of(lines, secrets, finding.span, &spans),
+            excerpt: Excerpt::of(file, secrets, finding.span, &spans),
             message,
         }
     }
+}
 
-    fn call(&self, call: &ModuleCall, secrets: &Secrets) -> ReportedCall {
-        let ModuleCall { module, file, span } = call;
-        let lines = self.lines.get(&file.name);
-        let start = lines.map_or_else(|| file.position(span.start), |lines| lines.position(span.start));
-        let module = clean(&secrets.out_of(module));
-        ReportedCall { module, file: clean(&file.name), start }
-    }
+fn reported_call(ModuleCall { module, file, span }: &ModuleCall, secrets: &Secrets) -> ReportedCall {
+    let module = clean(&secrets.out_of(module));
+    ReportedCall { module, file: clean(&file.name), start: file.position(span.start) }
 }
 
 /// How to correct it. A fix for App Mesh helps only until the task is migrated.
@@ -192,7 +177,6 @@ fn help(finding: &Finding) -> String {
 
 fn describe(definition: &TaskDefinition, files: &Files<'_>) -> Definition {
     let start = definition.span().start;
-    let lines = files.lines.get(&definition.file.name);
     let mut timeline = Timeline::of(definition);
     let none = Secrets::default();
     let secrets = files.secrets.get(definition.file.name.as_str()).unwrap_or(&none);
@@ -202,7 +186,7 @@ fn describe(definition: &TaskDefinition, files: &Files<'_>) -> Definition {
         file: clean(&definition.file.name),
         address: clean(&definition.address),
         construct: definition.construct.as_deref().map(clean),
-        position: lines.map_or_else(|| definition.file.position(start), |lines| lines.position(start)),
+        position: definition.file.position(start),
         mesh: mesh(definition),
         containers: definition.containers.items.iter().map(Container::label).map(|label| clean(&label)).collect(),
         timeline,

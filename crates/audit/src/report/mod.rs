@@ -133,6 +133,12 @@ pub fn page(rule: &Rule) -> String {
     page_at(DOCS, rule)
 }
 
+/// The page about a command, next to the pages of the rules.
+pub fn command_page(command: &str) -> String {
+    let reference = DOCS.trim_end_matches('/').trim_end_matches("/rules");
+    format!("{reference}/commands/{command}.md")
+}
+
 /// The page about a rule, if its address is absolute. Where a report is read, a path of this repository leads nowhere.
 fn link(rule: &Rule) -> Option<String> {
     absolute(page(rule))

@@ -1,6 +1,6 @@
 //! Logins, certificates, and credentials that are not in secrets.
 
-use super::prelude::*;
+use super::{prelude::*, roles::has_no_path};
 use crate::subject::{AgentScript, CREDENTIALS, ConsulEcs, Feature, PlacedConfiguration};
 use audit_read::definition::{IamRole, Variable};
 use document::Span;
@@ -149,7 +149,14 @@ a warning: the auth method may admit all. `consul-gateway-kind-tag` is about the
 };
 
 fn check_task_role_tags(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some((consul, role)) = login_role(subject) else { return };
+    let Some(consul) = logs_in_as_role(subject) else { return };
+    let Some(role) = &subject.definition.declared_role else {
+        let role = &subject.definition.task_role;
+        if role.text().is_some_and(has_no_path) {
+            findings.add(Draft::new(role.span(), WITHOUT_PATH, PATH_HELP).severity(Severity::Warning));
+        }
+        return;
+    };
     let service = match consul.configured_name() {
         Maybe::Known(name) => Some(name.to_owned()),
         Maybe::Absent => consul.service_name(subject.definition),
@@ -157,18 +164,18 @@ fn check_task_role_tags(subject: &Subject<'_>, findings: &mut Findings) {
     };
     findings.extend(service.and_then(|service| wrong_tag(role, SERVICE_NAME_ENTITY_TAG, &service)));
     if role.path.is_absent() || role.path.text() == Some("/") {
-        let message = "the path of the task role is /, and not the one that the auth method admits";
-        let help = "set it to iamRolePath of the controller, by default /consul-ecs/";
-        let draft = Draft::new(role.path.span(), message, help).in_file(&role.file);
+        let draft = Draft::new(role.path.span(), WITHOUT_PATH, PATH_HELP).in_file(&role.file);
         findings.add(draft.severity(Severity::Warning));
     }
 }
 
-/// The declared role with which a task logs in at the auth method of HashiCorp's controller.
-fn login_role<'s, 'd>(subject: &'s Subject<'d>) -> Option<(&'s ConsulTask<'d>, &'d IamRole)> {
+const WITHOUT_PATH: &str = "the path of the task role is /, and not the one that the auth method admits";
+const PATH_HELP: &str = "set it to iamRolePath of the controller, by default /consul-ecs/";
+
+/// The task, if it logs in at the auth method of HashiCorp's controller.
+fn logs_in_as_role<'s, 'd>(subject: &'s Subject<'d>) -> Option<&'s ConsulTask<'d>> {
     let consul = subject.consul.as_ref().filter(|consul| consul.logs_in() == Some(true))?;
-    let is_its_method = consul.login_method() == Some(SERVICE_METHOD);
-    Some(consul).filter(|_| is_its_method).zip(subject.definition.declared_role.as_ref())
+    Some(consul).filter(|consul| consul.login_method() == Some(SERVICE_METHOD))
 }
 
 /// Reports a tag that a role lacks, or has with another value.
@@ -209,7 +216,7 @@ HashiCorp's modules create such a role themselves.",
 };
 
 fn check_gateway_kind_tag(subject: &Subject<'_>) -> Option<Draft> {
-    let (consul, role) = login_role(subject)?;
+    let (consul, role) = logs_in_as_role(subject).zip(subject.definition.declared_role.as_ref())?;
     if consul.version().is_some_and(|version| !Feature::GatewayKindTag.is_in(version)) {
         return None;
     }
@@ -305,9 +312,15 @@ fn given(consul_ecs: &ConsulEcs<'_, '_>) -> Option<String> {
         matches!(container.environment_has(connection.variable), Maybe::Known(()))
     };
     consul_ecs.containers.iter().find_map(|container| {
-        let connection = CONNECTIONS.iter().find(|connection| has(container, connection))?;
-        Some(format!("{} on {}", connection.variable, container.label()))
+        let connection = CONNECTIONS.iter().find(|connection| has(container, connection));
+        let variable = connection.map(|connection| connection.variable).or_else(|| older(container))?;
+        Some(format!("{variable} on {}", container.label()))
     })
+}
+
+/// A certificate under the name that client agents have read up to consul-ecs 0.6.
+fn older(container: &Container) -> Option<&'static str> {
+    ["CONSUL_CACERT_PEM", "CONSUL_CACERT"].into_iter().find(|name| matches!(container.secret(name), Maybe::Known(_)))
 }
 
 impl Connection {

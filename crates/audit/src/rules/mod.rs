@@ -13,6 +13,7 @@ mod credentials;
 mod dataplane;
 mod defects;
 mod dependencies;
+mod deployments;
 mod discover;
 mod entry_point;
 mod fixes;
@@ -28,7 +29,9 @@ mod pages;
 pub(crate) mod platform;
 mod prelude;
 mod proxy;
+mod registration;
 mod releases;
+mod roles;
 mod secrets;
 mod server_lookup;
 pub(crate) mod servers;
@@ -173,6 +176,11 @@ static RULES: &[&Rule] = &[
     &identity::CONSUL_SERVICE_NAME_CASE,
     &tags::CONSUL_FAMILY_NAME,
     &tags::CONSUL_TAGS_NOT_PROPAGATED,
+    &deployments::CONSUL_DEPLOYMENT_STRATEGY,
+    &registration::CONSUL_REGISTRATION,
+    &registration::CONSUL_PROXY_ADDRESS,
+    &units::CONSUL_DURATION,
+    &units::CONSUL_TIMEOUT_MILLISECONDS,
     &identity::CONSUL_TASK_ROLE_SHARED,
     &app_mesh_proxy::APPMESH_APP_DEPENDENCY,
     &app_mesh_proxy::APPMESH_APP_PORT_MAPPING,
@@ -236,6 +244,7 @@ static RULES: &[&Rule] = &[
     &secrets::ECS_SECRET_REFERENCE,
     &secrets::ECS_SECRETS_EXECUTION_ROLE,
     &secrets::ECS_LOGS_EXECUTION_ROLE,
+    &roles::ECS_ROLE_ARN,
     &containers::ECS_SHELL_ENTRY_POINT,
     &dependencies::ECS_START_TIMEOUT_TOO_SHORT,
     &dependencies::ECS_START_TIMEOUT_UNUSED,

@@ -1,7 +1,7 @@
 //! The tags that make a task part of the mesh.
 
 use super::prelude::*;
-use audit_read::definition::TaskDefinition;
+use audit_read::definition::{LostTag, TaskDefinition};
 use mesh::{consul_ecs::MESH_TAG, names::ServiceName};
 
 pub(super) static CONSUL_MESH_TAG_MISSING: Rule = Rule {
@@ -14,7 +14,8 @@ The controllers recognize the tasks of the mesh by the tag `consul.hashicorp.com
 it, a task gets no token in the token mode of 0.2 to 0.4, and if it is killed, its services, checks and tokens remain \
 in Consul. `aws ecs describe-task-definition` prints tags only with `--include TAGS`, and beside the definition: a pipeline \
 that registers a printed definition again, with another image, loses them. Of a printed definition without tags, this is a \
-warning.",
+warning. Of a revision in an account, the finding names the earlier revision that had the tag, and who registered the one that \
+lost it.",
     sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_TAGS],
     example: Some(Base::Dataplane.missing("tags[consul.hashicorp.com/mesh]")),
     ..Rule::once_per_task(Applies::Consul, check_mesh_tag_missing)
@@ -26,12 +27,28 @@ fn check_mesh_tag_missing(subject: &Subject<'_>) -> Option<Draft> {
         return Some(printed(definition));
     }
     matches!(definition.tag(MESH_TAG), Maybe::Absent).then(|| {
-        let message = format!("the tag {MESH_TAG} is missing");
+        let message = format!("the tag {MESH_TAG} is missing{}", loss(definition));
         let tag = serde_json::json!({ "key": MESH_TAG, "value": "true" });
         // CloudFormation and Terraform spell tags differently.
         let fix = Fix::append(&definition.tags, tag).filter(|_| definition.tags.is_present);
         Draft::new(definition.tags.place.span, message, "add it with the value true").fix(fix)
     })
+}
+
+/// Which earlier revision had the tag, and who registered the one without it, as the end of a sentence.
+fn loss(definition: &TaskDefinition) -> String {
+    let revision = definition.address.rsplit('/').next().unwrap_or_default();
+    match &definition.lost_tag {
+        None => String::new(),
+        Some(LostTag::Unread(earlier, why)) => format!(" (whether {earlier} had it is unknown: {why})"),
+        Some(LostTag::From { earlier, registered_by: None, .. }) => {
+            format!(": {earlier} had it, and {revision} lost it")
+        }
+        Some(LostTag::From { earlier, registered_by: Some(who), registered_at }) => {
+            let at = registered_at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
+            format!(": {earlier} had it, and {who} registered {revision} without it{at}")
+        }
+    }
 }
 
 /// The printed definition of a registered one may lack its tags.
@@ -179,6 +196,44 @@ mod tests {
     use audit_read::definition::{Field, List, Maybe, ServiceUse, Tag, Text};
     use document::Place;
 
+    #[test]
+    fn lost_tag_names_the_revision_that_had_it() {
+        let broken = Base::Dataplane.missing("tags[consul.hashicorp.com/mesh]").broken().unwrap();
+        let message = |lost_tag: Option<LostTag>| {
+            let mut material = material(&broken.to_string());
+            material.definitions[0].address =
+                "arn:aws:ecs:eu-central-1:111122223333:task-definition/checkout:42".to_owned();
+            material.definitions[0].lost_tag = lost_tag;
+            let findings = audit(&material);
+            let found = findings.iter().find(|found| found.rule.id == CONSUL_MESH_TAG_MISSING.id).unwrap();
+            found.message.clone()
+        };
+        let from = |who: Option<&str>, at: Option<&str>| {
+            Some(LostTag::From {
+                earlier: "checkout:41".to_owned(),
+                registered_by: who.map(str::to_owned),
+                registered_at: at.map(str::to_owned),
+            })
+        };
+        let missing = "the tag consul.hashicorp.com/mesh is missing";
+        let who = "assumed-role/github-deploy/run-812";
+        for (lost_tag, end) in [
+            (None, String::new()),
+            (from(None, Some("2026-11-18T08:12:44Z")), ": checkout:41 had it, and checkout:42 lost it".to_owned()),
+            (from(Some(who), None), format!(": checkout:41 had it, and {who} registered checkout:42 without it")),
+            (
+                from(Some(who), Some("2026-11-18T08:12:44Z")),
+                format!(": checkout:41 had it, and {who} registered checkout:42 without it at 2026-11-18T08:12:44Z"),
+            ),
+            (
+                Some(LostTag::Unread("checkout:41".to_owned(), "throttled".to_owned())),
+                " (whether checkout:41 had it is unknown: throttled)".to_owned(),
+            ),
+        ] {
+            assert_eq!(message(lost_tag), format!("{missing}{end}"));
+        }
+    }
+
     fn found(propagate_tags: Maybe<&str>, tags: &[&str]) -> usize {
         let field = |value: Maybe<&str>| Field {
             value: match value {
@@ -208,12 +263,29 @@ mod tests {
             },
             propagate_tags: field(propagate_tags),
             launch_type: field(Maybe::Absent),
+            strategy: field(Maybe::Absent),
+            controller: field(Maybe::Absent),
             load_balancers: List { items: Vec::new(), is_complete: true, place: Place::default(), is_present: false },
             tags: List { items: tags, is_complete: true, place: Place::default(), is_present: true },
             place: Place::default(),
         });
         let findings = audit(&material);
         findings.iter().filter(|finding| finding.rule.id == CONSUL_TAGS_NOT_PROPAGATED.id).count()
+    }
+
+    #[test]
+    fn a_definition_that_ecs_printed_without_its_tags_is_a_warning() {
+        let found = |tags: &str| {
+            let mut definition: serde_json::Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+            let arn = "arn:aws:ecs:us-east-1:123456789012:task-definition/web:41";
+            definition["taskDefinitionArn"] = arn.into();
+            definition["tags"] = serde_json::from_str(tags).unwrap();
+            let findings = audit(&material(&definition.to_string()));
+            findings.into_iter().map(|finding| (finding.severity, finding.message)).collect::<Vec<_>>()
+        };
+        let message = "this is web:41 as ECS prints it without its tags: a revision made of it is not in the mesh";
+        assert_eq!(found("[]"), [(Severity::Warning, message.to_owned())]);
+        assert_eq!(found(r#"[{"key":"consul.hashicorp.com/mesh","value":"true"}]"#), []);
     }
 
     #[test]

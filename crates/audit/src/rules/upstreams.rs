@@ -8,7 +8,7 @@ use audit_read::{app_mesh::Resources, definition::PortMapping};
 use document::Node;
 
 /// The upstreams of a service.
-fn upstreams<'d>(consul: &ConsulTask<'d>) -> &'d [Node] {
+pub(super) fn upstreams<'d>(consul: &ConsulTask<'d>) -> &'d [Node] {
     let Some(json) = consul.configuration.json().filter(|_| consul.is_service()) else { return &[] };
     json.get("proxy").map_or(&[], |proxy| proxy.items_of("upstreams"))
 }

@@ -1,11 +1,16 @@
 //! The command of `consul-client`: usually a shell script that writes the agent's configuration and starts the agent.
 
+use std::collections::HashSet;
+
 use super::{go_flag::is_switched_on, here_document};
 use audit_read::definition::{Container, Field, Text};
 use document::HOLE;
 
 /// The directory in which a client agent puts the program `consul` for mesh-init.
 pub const BINARY_DIRECTORY: &str = "/bin/consul-inject";
+
+/// What starts an agent.
+const AGENT: &str = "consul agent";
 
 /// The script of a Consul client agent, or the agent's own arguments.
 ///
@@ -48,7 +53,7 @@ impl<'d> AgentScript<'d> {
     pub fn is_script(&self) -> bool {
         self.script().and_then(Field::known).is_some_and(|text| {
             let text = text.0.trim();
-            text.contains("consul agent") && text.contains([' ', '\n'])
+            text.contains(AGENT) && text.contains([' ', '\n'])
         })
     }
 
@@ -80,27 +85,21 @@ impl<'d> AgentScript<'d> {
 
     /// Whether the script starts the agent with `exec`; `None` if it does not start the agent.
     pub fn starts_agent_with_exec(&self) -> Option<bool> {
-        let mut found = None;
-        for (at, _) in self.text.match_indices("consul agent") {
-            let before = self.text.get(..at).unwrap_or_default();
-            let start = before.rfind(['\n', ';', '&', '|', '(', '{']).map_or(0, |separator| separator + 1);
-            let command: Vec<&str> = before.get(start..).unwrap_or_default().split_whitespace().collect();
-            match command.first() {
-                _ if command.contains(&"exec") => return Some(true),
-                Some(&("echo" | "printf" | "log")) => {}
-                _ => found = Some(false),
-            }
-        }
-        found
+        let commands = self.text.split(['\n', ';', '&', '|', '(', '{']);
+        let starts = commands.filter_map(|command| {
+            let (before, _) = command.rsplit_once(AGENT)?;
+            let mut words = before.split_whitespace();
+            let is_text = matches!(words.clone().next(), Some("echo" | "printf" | "log"));
+            let has_exec = words.any(|word| word == "exec");
+            (has_exec || !is_text).then_some(has_exec)
+        });
+        starts.reduce(|one, other| one || other)
     }
 
     /// Whether the script starts the agent with one of these switches on.
     pub fn starts_agent_with(&self, switches: &[&str]) -> bool {
-        self.text.match_indices("consul agent").any(|(at, _)| {
-            let rest = self.text.get(at..).unwrap_or_default();
-            let command = rest.split(['\n', ';', '&', '|']).next().unwrap_or_default();
-            switches.iter().any(|name| is_switched_on(command.split_whitespace(), name))
-        })
+        let starts = self.text.split(['\n', ';', '&', '|']).filter_map(|command| command.split_once(AGENT));
+        starts.into_iter().any(|(_, words)| switches.iter().any(|name| is_switched_on(words.split_whitespace(), name)))
     }
 
     /// The end of a here-document that the script does not have: what follows is text, and no command.
@@ -114,15 +113,9 @@ impl<'d> AgentScript<'d> {
         if self.text.contains(HOLE) || self.starts_agent_with_exec().is_none() || self.mentions("-config-dir") {
             return false;
         }
-        let files = self.text.match_indices("-config-file").filter_map(|(at, flag)| {
-            let value = self.text.get(at + flag.len()..)?.trim_start_matches(['=', ' ', '"', '\'']);
-            value.split(['"', '\'', '\n', ' ', '\t', ';']).next()
-        });
-        let is_written = |file: &str| {
-            let forms = [format!("> {file}"), format!(">{file}"), format!("tee {file}"), format!("> \"{file}\"")];
-            forms.iter().any(|form| self.mentions(form))
-        };
-        files.into_iter().all(is_written)
+        let after = |mark| self.text.split(mark).skip(1).map(path_of);
+        let written: HashSet<&str> = after(">").chain(after("tee ")).collect();
+        after("-config-file").all(|file| written.contains(file))
     }
 
     /// The value of a setting of the agent's configuration, in HCL or JSON: `leave_on_terminate = true`. The last one
@@ -134,14 +127,17 @@ impl<'d> AgentScript<'d> {
     /// The value of a setting in a block: `http` in `addresses { http = "127.0.0.1" }`. `None` if there is no such
     /// block, or it cannot be read; `Some(None)` if the block does not have the setting.
     pub fn setting_in(&self, block: &str, name: &str) -> Option<Option<&str>> {
-        let blocks = self.text.match_indices(block).filter_map(|(at, _)| {
-            let rest = self.text.get(at + block.len()..)?;
-            let rest = rest.trim_start_matches(['"', '\\', '=', ':', ' ', '\t', '\n']);
-            let (inside, _) = rest.strip_prefix('{')?.split_once('}')?;
-            Some(setting_of(inside, name))
-        });
-        // Consul merges blocks of the same name.
-        blocks.reduce(|before, last| last.or(before))
+        let (mut found, mut rest) = (None, self.text.as_str());
+        while let Some((_, after)) = rest.split_once(block) {
+            rest = after;
+            let after = after.trim_start_matches(['"', '\\', '=', ':', ' ', '\t', '\n']);
+            let Some(opened) = after.strip_prefix('{') else { continue };
+            let Some((inside, next)) = opened.split_once('}') else { break };
+            // Consul merges blocks of the same name.
+            found = Some(setting_of(inside, name).or(found.flatten()));
+            rest = next;
+        }
+        found
     }
 
     /// Whether a setting is an empty list: `retry_join = [ ]`.
@@ -153,17 +149,23 @@ impl<'d> AgentScript<'d> {
     /// The value of a flag of the agent: `-advertise 10.0.0.1`, with one dash or two. The last one counts.
     pub fn flag(&self, name: &str) -> Option<&str> {
         let flag = format!("-{name}");
-        let values = self.text.match_indices(&flag).filter_map(|(at, _)| {
+        self.text.rmatch_indices(&flag).find_map(|(at, _)| {
             let rest = self.text.get(at + flag.len()..)?;
             let value = rest.strip_prefix(['=', ' ', '\n'])?.trim_start_matches(['"', '\'', ' ']);
             value.split(['"', '\'', '\n', ' ', ';']).next()
-        });
-        values.last()
+        })
     }
 }
 
+/// The path that a text begins with.
+fn path_of(text: &str) -> &str {
+    let path = text.trim_start_matches(['=', ' ', '\n', '"', '\'']);
+    path.split(['"', '\'', '\n', ' ', '\t', ';']).next().unwrap_or_default()
+}
+
+/// The last value of a setting.
 fn setting_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-    let values = text.match_indices(name).filter_map(|(at, _)| {
+    text.rmatch_indices(name).find_map(|(at, _)| {
         let before = text.get(..at)?.chars().next_back();
         if before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
             return None;
@@ -171,8 +173,7 @@ fn setting_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
         let rest = text.get(at + name.len()..)?.trim_start_matches(['"', '\\']).trim_start();
         let value = rest.strip_prefix(['=', ':'])?.trim_start_matches([' ', '\t', '"', '\\']);
         value.split(['"', '\'', '\n', ',', ' ', '\\', '}', ';']).next()
-    });
-    values.last()
+    })
 }
 
 /// The shell, and the line that it runs, if these words are `sh -c LINE`; busybox may be before the shell.
@@ -222,6 +223,46 @@ mod tests {
             ("./run.sh", None),
         ] {
             assert_eq!(check(script, |s| Some(s.starts_agent_with_exec())), Some(expected), "{script}");
+        }
+    }
+
+    /// Each of these takes hours if every match reads the text to one of its ends.
+    #[test]
+    fn a_long_script_is_read_once() {
+        for part in [
+            "consul agent ",
+            "ports { ",
+            "ports{http=ports{http=",
+            "http=",
+            "-client=",
+            "-config-file",
+            "> /a -config-file /a ",
+            "$TOKEN ${TOKEN:-} ",
+            "echo \"$(cat <<A ",
+            "retry_join=[",
+        ] {
+            let text = part.repeat(200_000);
+            let is_read = check(&text, |script| {
+                let _ = (script.starts_agent_with(&["server"]), script.missing_end(), script.is_all());
+                let _ = (script.needs_variable("TOKEN"), script.has_empty_list("retry_join"));
+                (script.starts_agent_with_exec(), script.setting_in("ports", "http"), script.setting("http").is_some())
+                    == (part.contains("agent").then_some(false), None, part.contains("http"))
+                    && script.flag("client").is_some() == part.contains("client")
+            });
+            assert!(is_read, "{part}");
+        }
+        let nested = "ports { http=1 ".repeat(200_000) + "}";
+        assert!(check(&nested, |script| script.setting_in("ports", "http") == Some(Some("1"))));
+    }
+
+    #[test]
+    fn the_files_that_a_script_writes_are_compared_as_a_whole() {
+        for (script, expected) in [
+            ("tee \"/a.hcl\" < x; exec consul agent -config-file=\"/a.hcl\"", true),
+            ("cat x >/a.hcl; exec consul agent -config-file '/a.hcl' -config-file /b.hcl", false),
+            ("cat x > /a.hcl.old; exec consul agent -config-file /a.hcl", false),
+        ] {
+            assert_eq!(check(script, |s| Some(s.is_all())), Some(expected), "{script}");
         }
     }
 

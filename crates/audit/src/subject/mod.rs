@@ -8,6 +8,7 @@ mod consul;
 mod consul_ecs;
 mod container;
 mod credential;
+mod go_duration;
 mod go_flag;
 mod here_document;
 
@@ -20,6 +21,7 @@ pub use self::{
     consul_ecs::{ConsulEcs, ControllerTask},
     container::{consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, releases_of, subcommand},
     credential::{CREDENTIALS, secrets_in, sounds_secret},
+    go_duration::go_duration,
     go_flag::{go_flag, is_switched_on},
 };
 use std::sync::OnceLock;

@@ -124,6 +124,11 @@ pub fn before(line: Release) -> Option<&'static str> {
     consul(line)?.before.as_deref()
 }
 
+/// What HashiCorp demands of the config entry `mesh` before Consul's servers are updated to a line, if the table has something.
+pub fn before_of_mesh_entry(line: Release) -> Option<&'static str> {
+    consul(line)?.before_of_mesh_entry.as_deref()
+}
+
 /// The newest release of Consul Dataplane that goes with a line of consul-ecs.
 pub fn newest_partner(consul_ecs: Release) -> Option<Release> {
     let fits =

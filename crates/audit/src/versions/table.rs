@@ -49,6 +49,9 @@ pub struct Consul {
     /// What HashiCorp demands before the servers are updated to this line, in one phrase.
     #[serde(default)]
     pub before: Option<String>,
+    /// What it demands of the config entry `mesh`.
+    #[serde(default)]
+    pub before_of_mesh_entry: Option<String>,
     /// The pages that say so.
     pub sources: Vec<String>,
 }

@@ -193,6 +193,7 @@ fn servers_need_a_release_and_a_licence_before_consul_2() {
     );
     assert_eq!(before(release("1.22")), None);
     assert!(
-        before(release("2.1")).is_some_and(|demand| demand.contains("ECDHCurves") && demand.contains("X25519MLKEM768"))
+        before_of_mesh_entry(release("2.1"))
+            .is_some_and(|demand| demand.contains("ECDHCurves") && demand.contains("X25519MLKEM768"))
     );
 }

@@ -12,6 +12,7 @@ use audit::{
 };
 use audit_read::{
     Material,
+    app_mesh::Resources,
     definition::{Maybe, TaskDefinition},
     input::{Gathered, read_source},
 };
@@ -124,7 +125,7 @@ fn the_mesh_is_not_added_to_a_synthesised_template() {
         task_role: None,
         images: Images::newest(),
     };
-    let error = inject(&web, &options).unwrap_err();
+    let error = inject(&web, &Resources::default(), &options).unwrap_err();
     assert!(matches!(&error, InjectError::Synthesised(label) if label.contains("Shop/Web/TaskDef")), "{error}");
 }
 

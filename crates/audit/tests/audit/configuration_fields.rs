@@ -30,7 +30,7 @@ const FIELDS: &[Row] = &[
     (Dataplane, "proxy.upstreams[0].datacenter", r#""dc2""#, "2"),
     (Dataplane, "proxy.upstreams[0].localBindAddress", r#""127.0.0.1""#, "1"),
     (Dataplane, "proxy.upstreams[0].localBindPort", "1234", r#""1234""#),
-    (Dataplane, "proxy.upstreams[0].config", r#"{"connect_timeout_ms": 1}"#, "1"),
+    (Dataplane, "proxy.upstreams[0].config", r#"{"connect_timeout_ms": 1000}"#, "1"),
     (Dataplane, "proxy.upstreams[0].meshGateway", r#"{"mode": "local"}"#, r#""local""#),
     (Dataplane, "proxy.meshGateway", r#"{"mode": "remote"}"#, r#"{"mode": "far"}"#),
     (Dataplane, "proxy.expose", r#"{"checks": true}"#, "true"),

@@ -313,6 +313,54 @@ fn a_load_balancer_names_a_container_and_a_port_of_its_task() {
     assert_eq!(found("nginx", 8080), ["ecs-load-balancer-target"]);
 }
 
+#[test]
+fn a_deployment_that_shifts_requests_is_found_in_every_notation() {
+    let config =
+        r#"{"bootstrapDir":"/consul","consulServers":{"hosts":"10.0.0.1"},"service":{"name":"web","port":80}}"#;
+    let found = |properties: &str, blocks: &str| {
+        let template = format!(
+            "Resources:\n  Task:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      \
+             ContainerDefinitions:\n      - Name: consul-ecs-mesh-init\n        Image: hashicorp/consul-ecs:0.10.1\n        \
+             Environment: [{{ Name: CONSUL_ECS_CONFIG_JSON, Value: '{config}' }}]\n  Service:\n    Type: AWS::ECS::Service\n    \
+             Properties:\n      TaskDefinition: !Ref Task\n{properties}"
+        );
+        let source = format!(
+            "resource \"aws_ecs_task_definition\" \"web\" {{\n  family = \"web\"\n  container_definitions = jsonencode([{{ name = \
+             \"consul-ecs-mesh-init\", image = \"hashicorp/consul-ecs:0.10.1\", environment = [{{ name = \
+             \"CONSUL_ECS_CONFIG_JSON\", value = {config:?} }}] }}])\n}}\nresource \"aws_ecs_service\" \"web\" {{\n  \
+             task_definition = aws_ecs_task_definition.web.arn\n{blocks}}}\n"
+        );
+        let of_rule = |material: &Material| {
+            let found = audit(material).into_iter().filter(|finding| finding.rule.id == "consul-deployment-strategy");
+            found.map(|finding| pointed_at(&finding).1.trim_matches('"').to_owned()).collect::<Vec<_>>()
+        };
+        let folder = Folder::with(&[("main.tf", source.as_bytes())]);
+        let gathered = gathered(&[folder.path("")]);
+        assert_eq!(lines(&gathered.problems), Vec::<String>::new());
+        let of_terraform = of_rule(&gathered.material);
+        assert_eq!(of_rule(&read("template.yaml", &template).unwrap()), of_terraform);
+        of_terraform
+    };
+    for how in ["BLUE_GREEN", "LINEAR", "CANARY"] {
+        let properties = format!("      DeploymentConfiguration: {{ Strategy: {how}, BakeTimeInMinutes: 60 }}\n");
+        let blocks =
+            format!("  deployment_configuration {{\n    strategy = \"{how}\"\n    bake_time_in_minutes = 60\n  }}\n");
+        assert_eq!(found(&properties, &blocks), [how]);
+    }
+    let code_deploy = "      DeploymentController: { Type: CODE_DEPLOY }\n";
+    assert_eq!(found(code_deploy, "  deployment_controller {\n    type = \"CODE_DEPLOY\"\n  }\n"), ["CODE_DEPLOY"]);
+    let rolling = "      DeploymentConfiguration: { Strategy: ROLLING }\n      DeploymentController: { Type: ECS }\n";
+    let blocks = "  deployment_configuration {\n    strategy = \"ROLLING\"\n  }\n  deployment_controller {\n    type = \"ECS\"\n  }\n";
+    assert_eq!(found(rolling, blocks), [""; 0]);
+    assert_eq!(
+        found(
+            "      DeploymentConfiguration: { Strategy: !Ref How }\n",
+            "  deployment_configuration {\n    strategy = var.how\n  }\n"
+        ),
+        [""; 0]
+    );
+}
+
 /// Task definitions that log in, with this role, as a template and as Terraform's source.
 fn with_role(path: Option<&str>, tags: &[(&str, &str)], section: &str) -> [Vec<(&'static str, String)>; 2] {
     let config = format!(

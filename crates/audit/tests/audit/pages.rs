@@ -75,7 +75,7 @@ fn demanded_before() -> String {
     let mut out =
         "## What HashiCorp demands before\n\nBefore the servers are updated to a line, or past it:\n\n".to_owned();
     for row in table().consul.iter().rev() {
-        if let Some(demand) = &row.before {
+        for demand in row.before.iter().chain(&row.before_of_mesh_entry) {
             writeln!(out, "- **{}**: {demand} ({})", row.line, links(&row.sources)).unwrap();
         }
     }

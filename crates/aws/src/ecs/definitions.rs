@@ -11,8 +11,8 @@ use aws_sdk_ecs::{
     error::SdkError,
     operation::describe_task_definition::DescribeTaskDefinitionOutput,
     types::{
-        ContainerCondition, ContainerDefinition as EcsContainer, LogDriver, ProxyConfiguration, ProxyConfigurationType,
-        Secret, TaskDefinition as EcsTaskDefinition, TaskDefinitionField,
+        ContainerCondition, ContainerDefinition as EcsContainer, KeyValuePair, LogDriver, ProxyConfiguration,
+        ProxyConfigurationType, Secret, TaskDefinition as EcsTaskDefinition, TaskDefinitionField,
     },
 };
 use jiff::Timestamp;
@@ -23,6 +23,7 @@ use mesh::{
         configures_controller,
     },
     definition::{ContainerDefinition, ContainerLog, TaskDefinition},
+    local_address::LocalAddress,
     release::Image,
     secret_reference::SecretReference,
 };
@@ -160,7 +161,14 @@ fn read_container(container: &EcsContainer) -> Option<ContainerDefinition> {
         log: read_log(container),
         waits_for: awaited.map(|dependency| dependency.container_name().to_owned()).collect(),
         start_timeout: seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs),
+        local_addresses: container.environment().iter().flat_map(local_addresses).collect(),
+        ports: container.port_mappings().iter().filter_map(|it| it.container_port()?.try_into().ok()).collect(),
     })
+}
+
+fn local_addresses(variable: &KeyValuePair) -> Vec<LocalAddress> {
+    let named = variable.name().zip(variable.value());
+    named.map(|(name, value)| LocalAddress::in_value(name, value)).unwrap_or_default()
 }
 
 fn read_log(container: &EcsContainer) -> Option<ContainerLog> {
@@ -182,7 +190,7 @@ fn secrets_of(containers: &[EcsContainer]) -> Arc<[SecretReference]> {
 
 #[cfg(test)]
 mod tests {
-    use aws_sdk_ecs::types::{EnvironmentFile, EnvironmentFileType, KeyValuePair};
+    use aws_sdk_ecs::types::{EnvironmentFile, EnvironmentFileType};
 
     use mesh::release::Release;
 

@@ -14,7 +14,7 @@ use aws_sdk_ecs::{
 use mesh::arn::TaskDefinitionArn;
 use serde_json::{Map, Value, json};
 
-use super::{AwsEcs, DESCRIBE_LIMIT, DESCRIBE_SERVICES_LIMIT, EcsError};
+use super::{AwsEcs, DESCRIBE_LIMIT, DESCRIBE_SERVICES_LIMIT, EcsError, timestamp};
 
 /// An ECS service, with the fields that the audit uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,10 @@ pub struct RunningService {
     pub propagate_tags: Option<String>,
     /// `EC2`, `FARGATE` or `EXTERNAL`; `None` with a capacity provider strategy.
     pub launch_type: Option<String>,
+    /// `ROLLING`, `BLUE_GREEN`, `LINEAR` or `CANARY`.
+    pub strategy: Option<String>,
+    /// `ECS`, `CODE_DEPLOY` or `EXTERNAL`; `None` means ECS.
+    pub controller: Option<String>,
     /// Whether Express Mode manages it.
     pub is_express: bool,
 }
@@ -148,6 +152,8 @@ fn running_service(service: &Service) -> RunningService {
         task_definitions: deployed.chain(service.task_definition()).map(str::to_owned).collect(),
         propagate_tags: service.propagate_tags().map(|tags| tags.as_str().to_owned()),
         launch_type: service.launch_type().map(|kind| kind.as_str().to_owned()),
+        strategy: service.deployment_configuration().and_then(|it| Some(it.strategy()?.as_str().to_owned())),
+        controller: service.deployment_controller().map(|controller| controller.r#type().as_str().to_owned()),
         is_express: service.resource_management_type() == Some(&ResourceManagementType::Ecs),
     }
 }
@@ -173,6 +179,8 @@ fn task_definition(definition: &TaskDefinition) -> Value {
         "volumes": all(definition.volumes(), volume),
         "proxyConfiguration": definition.proxy_configuration().map(proxy),
         "containerDefinitions": all(definition.container_definitions(), container),
+        "registeredAt": definition.registered_at().and_then(timestamp).map(|at| at.to_string()),
+        "registeredBy": definition.registered_by(),
     }))
 }
 

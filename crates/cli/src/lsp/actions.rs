@@ -2,6 +2,7 @@
 //! the command that draws a timeline.
 
 use std::{
+    collections::HashSet,
     io::{self, Write},
     path::Path,
 };
@@ -24,6 +25,9 @@ use super::{
 };
 use crate::{check::with_entries, config::NAME};
 
+/// The findings of a selection that get actions of their own: each is an audit of the file, and a line of the editor's list.
+const MOST_FIXES: usize = 20;
+
 /// The reason of an exception until the user writes the real one.
 const REASON: &str = "TODO: say why";
 
@@ -41,9 +45,8 @@ impl Project {
         };
         let mut actions: Vec<CodeAction> = Vec::new();
         if wants(CodeActionKind::QuickFix) {
-            for (judged, finding, _) in
-                self.findings_in(path).filter(|(_, finding, _)| text::touch(&place(finding), &params.range))
-            {
+            let in_range = self.findings_in(path).filter(|(_, finding, _)| text::touch(&place(finding), &params.range));
+            for (judged, finding, _) in in_range.take(MOST_FIXES) {
                 let diagnostics = of_rule(&params.context.diagnostics, finding.rule.id, &place(finding));
                 let fix = self.fix(judged, path, |other| other.identity() == finding.identity());
                 let title = format!("Fix {}", finding.rule.id);
@@ -57,7 +60,7 @@ impl Project {
         // Only on request: it audits the file once for each finding.
         if params.context.only.is_some() && wants(CodeActionKind::SourceFixAll) {
             let judged = self.findings_in(path).next().map(|(judged, ..)| judged);
-            let wanted: Vec<_> = self.findings_in(path).map(|(_, finding, _)| finding.identity()).collect();
+            let wanted: HashSet<_> = self.findings_in(path).map(|(_, finding, _)| finding.identity()).collect();
             let edit = judged.and_then(|judged| self.fix(judged, path, |other| wanted.contains(&other.identity())));
             let title = "Fix all findings of ecs-mesh".to_owned();
             actions.extend(edit.map(|edit| action(title, CodeActionKind::SourceFixAll, edit, &[], false)));
@@ -96,8 +99,8 @@ impl Project {
         if let Some(file) = baseline.files.first() {
             return self.edit_of(path, &file.before.text, &file.after, false);
         }
-        let before = self.text(&configuration);
-        self.edit_of(&configuration, &before, &with_entries(&before, &baseline.entries_as_toml(REASON)), is_new)
+        let before = &self.source(&configuration).text;
+        self.edit_of(&configuration, before, &with_entries(before, &baseline.entries_as_toml(REASON)), is_new)
     }
 
     /// The edit of a file from one text to the other.

@@ -3,13 +3,14 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use audit::{
     finding::Finding,
     report::{Reported, clean, page},
 };
-use document::InputProblem;
+use document::{InputProblem, SourceFile};
 use gen_lsp_types::{
     CodeDescription, Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Hover, Location, MarkupContent,
     MarkupKind, Position, Range, Uri,
@@ -30,8 +31,12 @@ impl Project {
         let mut by_file: BTreeMap<PathBuf, Vec<Diagnostic>> = BTreeMap::new();
         let problems = judged.problems().map(|problem| (problem, DiagnosticSeverity::Error));
         let unchecked = judged.gathered.unchecked.iter().map(|problem| (problem, DiagnosticSeverity::Information));
+        let mut files: BTreeMap<&str, Arc<SourceFile>> = BTreeMap::new();
         for (problem, severity) in problems.chain(unchecked) {
-            by_file.entry(PathBuf::from(&problem.file)).or_default().push(self.of_problem(problem, severity));
+            let path = PathBuf::from(&problem.file);
+            let file = files.entry(&problem.file).or_insert_with(|| self.source(&path));
+            let diagnostic = of_problem(file, problem, severity);
+            by_file.entry(path).or_default().push(diagnostic);
         }
         for (finding, reported) in judged.findings() {
             let diagnostic = self.of_finding(finding, reported);
@@ -69,34 +74,35 @@ impl Project {
         }
     }
 
-    fn of_problem(&self, problem: &InputProblem, severity: DiagnosticSeverity) -> Diagnostic {
-        let at = problem.position.unwrap_or(TOP);
-        let content = self.text(Path::new(&problem.file));
-        let start = text::position_of_character(&content, at.line, at.column);
-        Diagnostic {
-            // Editors underline the word there.
-            range: Range { start, end: start },
-            severity: Some(severity),
-            source: Some(SOURCE.to_owned()),
-            message: clean(&problem.reason).into(),
-            ..Diagnostic::default()
-        }
-    }
-
     /// The pages of the rules with findings at a position.
     pub(super) fn hover(&self, path: &Path, position: Position) -> Option<Hover> {
         let mut pages: Vec<String> = Vec::new();
         let mut range = None;
         for (_, finding, _) in self.findings_in(path) {
             let place = place(finding);
+            if !text::contains(&place, position) {
+                continue;
+            }
             let page = explain::markdown(finding.rule);
-            if text::contains(&place, position) && !pages.contains(&page) {
+            if !pages.contains(&page) {
                 range.get_or_insert(place);
                 pages.push(page);
             }
         }
         let contents = MarkupContent { kind: MarkupKind::Markdown, value: pages.join("\n---\n\n") };
         range.map(|range| Hover { contents: contents.into(), range: Some(range) })
+    }
+}
+
+fn of_problem(file: &SourceFile, problem: &InputProblem, severity: DiagnosticSeverity) -> Diagnostic {
+    let start = text::position(file, file.byte_at(problem.position.unwrap_or(TOP)));
+    Diagnostic {
+        // Editors underline the word there.
+        range: Range { start, end: start },
+        severity: Some(severity),
+        source: Some(SOURCE.to_owned()),
+        message: clean(&problem.reason).into(),
+        ..Diagnostic::default()
     }
 }
 

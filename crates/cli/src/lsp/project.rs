@@ -186,20 +186,15 @@ impl Project {
 
     fn config(&self, directory: &Path) -> Result<Config, InputProblem> {
         let Some(path) = self.configuration(directory) else { return Ok(Config::default()) };
-        let name = path.to_string_lossy().into_owned();
-        let text = self.text(&path);
-        Config::read(SourceFile::new(name, text), path.parent().unwrap_or(directory)).map_err(|error| InputProblem {
-            file: error.file,
-            position: Some(error.position),
-            reason: error.reason,
-        })
+        Config::read(SourceFile::clone(&self.source(&path)), path.parent().unwrap_or(directory))
+            .map_err(|error| InputProblem { file: error.file, position: Some(error.position), reason: error.reason })
     }
 
-    /// The text of a file: as the editor shows it, else as it is on disk.
-    pub(super) fn text(&self, path: &Path) -> String {
+    /// A file: as the editor shows it, else as it is on disk.
+    pub(super) fn source(&self, path: &Path) -> Arc<SourceFile> {
         match self.documents.get(path) {
-            Some(document) => document.file.text.clone(),
-            None => fs::read_to_string(path).unwrap_or_default(),
+            Some(document) => Arc::clone(&document.file),
+            None => Arc::new(SourceFile::new(path.to_string_lossy(), fs::read_to_string(path).unwrap_or_default())),
         }
     }
 

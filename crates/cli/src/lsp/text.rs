@@ -6,23 +6,13 @@ use similar::{DiffTag, TextDiff};
 
 /// The position of a byte: lines from 0, and in the line the units of UTF-16, which every editor understands.
 pub(super) fn position(file: &SourceFile, byte: usize) -> Position {
-    let byte = file.text.floor_char_boundary(byte);
-    let before = file.text.get(..byte).unwrap_or(&file.text);
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let character = before.get(line_start..).unwrap_or_default().encode_utf16().count();
-    Position { line: number(file.line(byte) - 1), character: number(character) }
+    let (line, character) = file.position_in_utf16(byte);
+    Position { line: number(line), character: number(character) }
 }
 
 /// The range between two bytes.
 pub(super) fn range(file: &SourceFile, start: usize, end: usize) -> Range {
     Range { start: position(file, start), end: position(file, end) }
-}
-
-/// The position of a character of the auditor's messages, which count lines and characters from 1.
-pub(super) fn position_of_character(text: &str, line: usize, column: usize) -> Position {
-    let content = text.split('\n').nth(line.saturating_sub(1)).unwrap_or_default().trim_start_matches('\u{feff}');
-    let character = content.chars().take(column.saturating_sub(1)).map(char::len_utf16).sum();
-    Position { line: number(line.saturating_sub(1)), character: number(character) }
 }
 
 /// Whether a range contains a position, or is empty and begins there.
@@ -78,13 +68,6 @@ mod tests {
         // Within a character, and behind the end.
         assert_eq!(position(&file, 5), at(1, 1));
         assert_eq!(position(&file, 99), at(2, 1));
-    }
-
-    #[test]
-    fn a_character_of_a_message_becomes_units_of_utf_16() {
-        assert_eq!(position_of_character("\u{feff}a🚀b", 1, 3), at(0, 3));
-        assert_eq!(position_of_character("a\n🚀b", 2, 2), at(1, 2));
-        assert_eq!(position_of_character("a", 7, 9), at(6, 0));
     }
 
     /// The text after edits, which are made from the end.

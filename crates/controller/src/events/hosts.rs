@@ -35,7 +35,7 @@ impl TaskEvents {
         let instances = match self.context.observer.ec2_instances(ids, deadline.half_way()).await {
             Ok(instances) => instances,
             // Sweeps ask again about tasks without contact.
-            Err(CallError::Ec2(error @ Ec2Error::Failed(_))) => {
+            Err(CallError::Ec2(error @ Ec2Error::Failed { .. })) => {
                 warn!(outcome = "skipped", reason = %error, "whether hosts without contact to ECS are gone is not known");
                 return Failures::new();
             }

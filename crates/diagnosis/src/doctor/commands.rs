@@ -47,13 +47,13 @@ impl Commands {
 }
 
 /// A name as one word of a shell: in quotes, if a shell reads one of its characters.
-pub(super) fn word(name: &str) -> String {
+pub(crate) fn word(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { quoted(name) }
 }
 
 /// A text as one word of a shell, in quotes.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 

@@ -6,16 +6,21 @@
 
 mod commands;
 mod delivery;
+mod ended_servers;
 mod functions;
+mod mesh_entry;
 mod sidecars;
 mod stacks;
 mod surroundings;
 
 use jiff::Timestamp;
 use mesh::{cluster_selection::ClusterSelection, permissions::required};
-use observe::{AccountReading, ConsulReading, DeployedStack, Inspection, PartsReading, Read, SurroundingsReading};
+use observe::{
+    AccountReading, ConsulReading, DeployedStack, Inspection, MeshEntryReading, PartsReading, Read, SurroundingsReading,
+};
 use serde::Serialize;
 
+pub(crate) use self::commands::{quoted, word};
 use self::functions::Subject;
 pub use self::{
     commands::Commands,
@@ -130,6 +135,8 @@ pub fn installed(
     checks.push(stacks::check_controllers(&around.inspection, Some(stacks::mode(own)), commands));
     let sidecars = around.inspection.as_ref().ok().zip(around.catalogs.as_ref());
     checks.extend(sidecars.map(|(inspection, read)| sidecars::check_sidecars(&inspection.clusters, read)));
+    let version = parts.as_ref().ok().and_then(|parts| parts.consul.as_ref()?.as_ref().ok()).map(String::as_str);
+    checks.extend(of_mesh(&around.inspection, around.mesh_entry.as_ref(), version, Some(own)));
     checks.push(stacks::check_other_stacks(own, &account.others, &around.clusters, &account.cluster_arns, commands));
     report(checks)
 }
@@ -176,6 +183,8 @@ pub fn before_install(
     let Some((consul, around)) = read else { return report(checks) };
     checks.extend(of_consul_before(consul, selection, commands));
     checks.push(mesh_of(&around.inspection, plan.clusters));
+    let version = consul.version.as_ref().ok().map(String::as_str);
+    checks.extend(of_mesh(&around.inspection, Some(&consul.mesh_entry), version, own));
     checks.push(stacks::check_controllers(&around.inspection, None, commands));
     checks.push(surroundings::check_trail(&around.trails, commands));
     let planned = stacks::planned(&commands.stack, plan.clusters, plan.secret_prefix);
@@ -187,6 +196,19 @@ pub fn before_install(
         commands,
     ));
     report(checks)
+}
+
+/// The checks of what the tasks of the clusters find in Consul. `mesh_entry` is the config entry `mesh`, if Consul was asked, and `version`
+/// that its servers have.
+fn of_mesh(
+    inspection: &Read<Inspection>,
+    mesh_entry: Option<&MeshEntryReading>,
+    version: Option<&str>,
+    stack: Option<&DeployedStack>,
+) -> Vec<Check> {
+    let clusters = inspection.as_ref().map(|inspection| inspection.clusters.as_slice()).unwrap_or_default();
+    let of_entry = mesh_entry.map(|read| mesh_entry::check_mesh_entry(read, clusters, version));
+    of_entry.into_iter().chain(ended_servers::check_servers(clusters, stack)).collect()
 }
 
 /// The check of the credentials, and the stack, if it exists; `Err` with all checks if it could not be read.

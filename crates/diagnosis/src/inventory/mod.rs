@@ -255,7 +255,7 @@ fn runs_on(service: &ServiceUse) -> Option<BTreeSet<String>> {
 
 fn row(definition: &TaskDefinition) -> InventoryRow {
     let subject = Subject::new(definition);
-    let line = definition.file.line(definition.span().start);
+    let line = definition.file.line_of(definition.span().start) + 1;
     let compatible: BTreeSet<String> = definition.requires_compatibilities.items.iter().filter_map(text).collect();
     InventoryRow {
         file: Some(format!("{}:{line}", definition.file.name)),

@@ -1,6 +1,7 @@
 //! The status of the services of the mesh: a row for each service and cluster, with a verdict.
 
 mod held_up;
+mod outlier_detection;
 mod report;
 mod task;
 #[cfg(test)]
@@ -85,7 +86,7 @@ impl<'a> Row<'a> {
         on_node: Option<&'a OnNode<'a>>,
         leftovers: &'a [Leftover],
     ) -> Self {
-        let is_its = |other: &MeshService| other.name == service.name && other.tenancy.is_same_place(&service.tenancy);
+        let is_its = |other: &MeshService| is_same(other, &service);
         Self {
             ecs_services: cluster.services.iter().filter(|it| is_its(&it.identity.service)).collect(),
             tasks: cluster.tasks.iter().filter(|it| is_its(&it.identity.service)).collect(),
@@ -95,6 +96,10 @@ impl<'a> Row<'a> {
             service,
             on_node,
         }
+    }
+
+    fn is_its(&self, other: &MeshService) -> bool {
+        is_same(other, &self.service)
     }
 
     /// The status; `None` if only tasks are left that were run by hand and have stopped.
@@ -129,6 +134,7 @@ impl<'a> Row<'a> {
             state,
             verdict: text,
             faults,
+            notes: self.notes(),
             tasks: self.task_rows(&verdicts, tokens),
         })
     }
@@ -243,6 +249,13 @@ impl<'a> Row<'a> {
         faults
     }
 
+    /// What is no fault of it, and has no effect that its author expects.
+    fn notes(&self) -> Vec<String> {
+        let added = self.cluster.added.iter().filter(|(id, _)| self.tasks.iter().any(|it| it.task.arn.id() == id));
+        let added = added.map(|(id, end)| format!("task {id} runs without a container that AWS has added: {end}"));
+        outlier_detection::notes(self.cluster, |service| self.is_its(service)).into_iter().chain(added).collect()
+    }
+
     /// Fewer tasks run than are wanted, and one has failed, or cannot be started.
     fn too_few(&self, running: usize, now: Timestamp) -> Option<String> {
         let desired = self.desired().filter(|desired| running < *desired)?;
@@ -312,6 +325,10 @@ impl<'a> Row<'a> {
         });
         of_tasks.chain(of_leftovers).collect()
     }
+}
+
+fn is_same(one: &MeshService, other: &MeshService) -> bool {
+    one.name == other.name && one.tenancy.is_same_place(&other.tenancy)
 }
 
 fn is_running(member: &MemberTask) -> bool {

@@ -142,6 +142,8 @@ pub struct ServiceStatus {
     pub verdict: String,
     /// All that is wrong, worst first.
     pub faults: Vec<String>,
+    /// What is no fault, and differs from what its definitions say.
+    pub notes: Vec<String>,
     /// Its tasks, and its instances in Consul without one.
     pub tasks: Vec<TaskStatus>,
 }

@@ -10,12 +10,13 @@ use mesh::{
     token::{ListedToken, ServiceGrant},
 };
 use mesh_examples::container;
-use observe::{CatalogReading, OutOfTime};
+use observe::{CatalogReading, ConsulError, OutOfTime};
+use serde_json::json;
 
 use super::*;
 use crate::examples::{
-    INIT, described, healthy, id, login_description, login_token, lose_tag, minutes_ago, now, register, revision, task,
-    tokens,
+    INIT, configure, described, healthy, id, login_description, login_token, lose_tag, minutes_ago, now, register,
+    revision, task, tokens,
 };
 
 /// The only row.
@@ -408,4 +409,50 @@ fn several_faults_are_counted_and_listed_worst_first() {
     let row = row(cluster);
     assert!(row.verdict.starts_with("1 of 2 tasks is not registered: ") && row.verdict.ends_with(" (and 2 more)"));
     assert_eq!(row.faults[1..], ["2 of 3 desired tasks are running", "1 instance in Consul has no running task"]);
+}
+
+/// A healthy service whose tasks bring this outlier detection, with what Consul has for it.
+fn with_outlier_detection(brought: &str, read: Result<Option<serde_json::Value>, ConsulError>) -> (State, Vec<String>) {
+    let mut cluster = healthy();
+    let config = format!(
+        r#"{{"service":{{"name":"web","port":80,"networkResilienceConfig":{{"enabled":true,"outlierDetection":{brought}}}}},"proxy":{{}},
+            "healthSyncContainers":["app"],"consulLogin":{{"enabled":true}}}}"#
+    );
+    cluster.tasks.iter_mut().for_each(|member| configure(member, &config));
+    let service = cluster.tasks[0].identity.service.clone();
+    let read = read.map(|entry| entry.map(|entry| serde_json::from_value(entry).unwrap()));
+    cluster.outlier_detection.insert(service, read);
+    let row = row(cluster);
+    (row.state, row.notes)
+}
+
+#[test]
+fn outlier_detection_that_consul_overrules_is_a_note_and_no_fault() {
+    let brought = r#"{"interval":10000000000,"maxFailures":5,"maxEjectionPercent":50,"enforcingConsecutive5xx":100}"#;
+    let used = json!({ "Interval": 10_000_000_000_u64, "MaxFailures": 5, "MaxEjectionPercent": 10 });
+    let (state, notes) = with_outlier_detection(brought, Ok(Some(used)));
+    let expected = "web:3 brings outlier detection that Consul does not use: enforcingConsecutive5xx 100 (Consul has none), \
+                    maxEjectionPercent 50 (Consul has 10). mesh-init writes what CONSUL_ECS_CONFIG_JSON says only while the config \
+                    entry service-defaults of web has none. Change the entry with consul config write";
+    assert_eq!((state, notes), (State::Healthy, vec![expected.to_owned()]));
+    let (state, notes) = with_outlier_detection(brought, Ok(None));
+    assert!(state == State::Healthy && notes[0].contains("service-defaults of web has none"), "{notes:?}");
+}
+
+#[test]
+fn outlier_detection_that_consul_uses_is_not_mentioned() {
+    let used = json!({ "Interval": 10_000_000_000_u64, "MaxFailures": 5, "BaseEjectionTime": 30_000_000_000_u64 });
+    let same = r#"{"interval":10000000000,"maxFailures":5}"#;
+    assert_eq!(with_outlier_detection(same, Ok(Some(used))), (State::Healthy, Vec::new()));
+    let off = with_outlier_detection(r#"{"interval":0,"maxFailures":5}"#, Ok(Some(json!({ "MaxFailures": 5 }))));
+    assert_eq!(off, (State::Healthy, Vec::new()), "HashiCorp's off, which Consul leaves out");
+    assert_eq!(row(healthy()).notes, [""; 0]);
+}
+
+#[test]
+fn outlier_detection_that_could_not_be_read_is_unknown() {
+    let subject = "the config entry service-defaults of web".to_owned();
+    let denied = ConsulError::PermissionDenied { subject, reason: "denied".to_owned() };
+    let (_, notes) = with_outlier_detection(r#"{"maxFailures":5}"#, Err(denied));
+    assert!(notes[0].starts_with("whether Consul uses the outlier detection of web:3 is unknown: "), "{notes:?}");
 }

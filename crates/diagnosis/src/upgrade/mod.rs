@@ -3,11 +3,18 @@
 #[cfg(test)]
 mod tests;
 
-use audit::versions::{Program, before, bundled_envoy, consul_of, envoy_of, lines_of, newest_pair_for, table};
+use audit::versions::{
+    Program, before, before_of_mesh_entry, bundled_envoy, consul_of, envoy_of, lines_of, newest_pair_for, table,
+};
 use mesh::{consul_ecs::Feature, release::Release};
+use observe::MeshEntryReading;
 use serde::Serialize;
 
-use crate::inventory::{InventoryRow, MeshGeneration, UNKNOWN, UNTAGGED};
+use crate::{
+    hybrid_groups::OpenGroups,
+    inventory::{InventoryRow, MeshGeneration, UNKNOWN, UNTAGGED},
+    unread::of_consul,
+};
 
 /// What blocks an upgrade of Consul's servers, and what it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,6 +37,8 @@ pub struct UpgradeReport {
     pub newest: Option<NewestReleases>,
     /// What HashiCorp requires before the servers reach each line up to the target.
     pub notes: Vec<String>,
+    /// The commands that do what the notes name, ready to paste.
+    pub commands: Vec<String>,
 }
 
 /// A revision that blocks an upgrade, or may.
@@ -88,11 +97,22 @@ fn all_lines() -> String {
     lines_of(Program::Consul).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What blocks an upgrade of Consul's servers to `target`. `from` is the line that they have now, if it is known.
+/// Whether an upgrade to this line depends on the config entry `mesh`.
+pub fn needs_mesh_entry(target: Release) -> bool {
+    lines_of(Program::Consul).into_iter().any(|line| line <= target && before_of_mesh_entry(line).is_some())
+}
+
+/// What blocks an upgrade of Consul's servers to `target`. `from` is the line that they have now, if it is known. `mesh_entry` is the config
+/// entry `mesh`, if Consul was asked.
 ///
 /// # Errors
 /// The table does not have one of the lines, or `from` is newer.
-pub fn upgrade(rows: &[InventoryRow], from: Option<Release>, target: Release) -> Result<UpgradeReport, UpgradeError> {
+pub fn upgrade(
+    rows: &[InventoryRow],
+    from: Option<Release>,
+    target: Release,
+    mesh_entry: Option<&MeshEntryReading>,
+) -> Result<UpgradeReport, UpgradeError> {
     let known = lines_of(Program::Consul);
     if let Some(line) = [Some(target), from].into_iter().flatten().find(|line| !known.contains(line)) {
         return Err(UpgradeError::NotInTheTable { line });
@@ -110,7 +130,12 @@ pub fn upgrade(rows: &[InventoryRow], from: Option<Release>, target: Release) ->
         }
     }
     let is_ahead = |line: &&Release| **line <= target && from.map_or(**line == target, |from| **line > from);
-    let note = |line: &Release| before(*line).map(|demand| format!("Before Consul {line}: {demand}"));
+    let (mut notes, mut commands) = (Vec::new(), Vec::new());
+    for line in known.iter().filter(is_ahead) {
+        let of_entry = demand_of_mesh_entry(*line, mesh_entry, &mut commands);
+        let demands = before(*line).map(str::to_owned).into_iter().chain(of_entry);
+        notes.extend(demands.map(|demand| format!("Before Consul {line}: {demand}")));
+    }
     Ok(UpgradeReport {
         target: target.to_string(),
         from: from.map(|line| line.to_string()),
@@ -119,8 +144,27 @@ pub fn upgrade(rows: &[InventoryRow], from: Option<Release>, target: Release) ->
         blockers,
         unknown,
         newest: NewestReleases::of(from, target),
-        notes: known.iter().filter(is_ahead).filter_map(note).collect(),
+        notes,
+        commands,
     })
+}
+
+/// What has to be done to the config entry `mesh` before the servers reach a line; `None` if the entry needs nothing.
+fn demand_of_mesh_entry(
+    line: Release,
+    mesh_entry: Option<&MeshEntryReading>,
+    commands: &mut Vec<String>,
+) -> Option<String> {
+    let demand = before_of_mesh_entry(line)?;
+    match mesh_entry {
+        None => Some(demand.to_owned()),
+        Some(Err(error)) => Some(format!("{demand}. Whether the entry demands it is unknown: {}", of_consul(error))),
+        Some(Ok(entry)) => {
+            let groups = OpenGroups::of(entry.as_ref()?)?;
+            commands.extend(groups.commands());
+            Some(groups.demand())
+        }
+    }
 }
 
 impl RowName {

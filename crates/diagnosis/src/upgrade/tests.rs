@@ -1,6 +1,8 @@
 //! Examples of upgrades.
 
 use audit::versions::newest_for;
+use observe::{ConsulError, MeshEntry};
+use serde_json::json;
 
 use super::*;
 use crate::inventory::{ImageTags, MeshGeneration};
@@ -31,7 +33,7 @@ fn line(text: &str) -> Release {
 }
 
 fn report(rows: &[InventoryRow], from: &str, target: &str) -> UpgradeReport {
-    upgrade(rows, Some(line(from)), line(target)).unwrap()
+    upgrade(rows, Some(line(from)), line(target), None).unwrap()
 }
 
 /// The revisions, each with its first reason.
@@ -45,7 +47,7 @@ fn revisions_block_whose_releases_do_not_go_with_the_target() {
     let report = report(&rows, "1.22", "2.0");
     assert_eq!(named(&report.blockers), [("web:1", "consul-ecs 0.9.0 supports only Consul 1.20, 1.21, 1.22")]);
     assert_eq!((report.revisions, report.unknown.as_slice()), (2, &[][..]));
-    let report = upgrade(&rows, None, line("2.0")).unwrap();
+    let report = upgrade(&rows, None, line("2.0"), None).unwrap();
     assert_eq!((report.blockers.len(), report.from), (1, None), "whatever the servers have");
 }
 
@@ -100,7 +102,7 @@ fn release_that_is_not_known_may_block() {
 #[test]
 fn newest_releases_go_with_the_target_and_if_some_do_with_the_servers() {
     let newest = |from: Option<&str>, target: &str| {
-        let newest = upgrade(&[], from.map(line), line(target)).unwrap().newest?;
+        let newest = upgrade(&[], from.map(line), line(target), None).unwrap().newest?;
         Some((newest.consul.join(" "), newest.consul_ecs, newest.consul_dataplane))
     };
     let releases = |consul: &str, dataplane: &str| {
@@ -118,7 +120,7 @@ fn newest_releases_go_with_the_target_and_if_some_do_with_the_servers() {
 #[test]
 fn demands_are_those_of_the_lines_up_to_the_target() {
     let demands = |from: Option<&str>, target: &str| -> Vec<String> {
-        let notes = upgrade(&[], from.map(line), line(target)).unwrap().notes.into_iter();
+        let notes = upgrade(&[], from.map(line), line(target), None).unwrap().notes.into_iter();
         notes.map(|note| note.split_once(": ").unwrap().0.to_owned()).collect()
     };
     assert_eq!(demands(Some("1.12"), "1.14"), ["Before Consul 1.13", "Before Consul 1.14"], "1.13 is not left out");
@@ -128,9 +130,67 @@ fn demands_are_those_of_the_lines_up_to_the_target() {
 
 #[test]
 fn unknown_lines_and_downgrades_are_refused() {
-    let refused = |from: &str, target: &str| upgrade(&[], Some(line(from)), line(target)).unwrap_err().to_string();
+    let refused =
+        |from: &str, target: &str| upgrade(&[], Some(line(from)), line(target), None).unwrap_err().to_string();
     assert!(refused("1.8", "2.0").starts_with("Consul 1.8 is not in the table of 20"), "{}", refused("1.8", "2.0"));
     assert!(refused("1.22", "3.7").starts_with("Consul 3.7 is not in the table"), "{}", refused("1.22", "3.7"));
     let expected = "Consul's servers run 2.0, which is newer than 1.21: a downgrade is not supported";
     assert_eq!(refused("2.0", "1.21"), expected);
+}
+
+fn mesh_entry(fields: serde_json::Value) -> MeshEntry {
+    let serde_json::Value::Object(fields) = fields else { panic!("{fields}") };
+    MeshEntry::from(fields)
+}
+
+/// The demands on the config entry `mesh` before Consul 2.1, and the commands.
+fn demanded(mesh_entry: Option<&MeshEntryReading>) -> (Vec<String>, Vec<String>) {
+    let report = upgrade(&[], Some(line("2.0")), line("2.1"), mesh_entry).unwrap();
+    let of_entry = report.notes.into_iter().filter(|note| note.contains("the config entry mesh")).collect();
+    (of_entry, report.commands)
+}
+
+#[test]
+fn entry_that_leaves_the_groups_to_the_servers_is_corrected_before_they_send_the_hybrid_one() {
+    let strict = json!({ "TLSMinVersion": "TLSv1_3" });
+    let entry = json!({ "Kind": "mesh", "ModifyIndex": 31, "TLS": { "Incoming": strict, "Outgoing": strict } });
+    let (notes, commands) = demanded(Some(&Ok(Some(mesh_entry(entry)))));
+    let start = "Before Consul 2.1: the config entry mesh demands TLS 1.3 (TLS.Incoming and Outgoing) and names no key-exchange groups";
+    assert!(notes.len() == 1 && notes[0].starts_with(start), "{notes:?}");
+    // Servers before 2.1 refuse a list of groups: the first command does without one
+    let written =
+        |direction: &str| format!(r#"{{"Kind":"mesh","TLS":{{"Incoming":{direction},"Outgoing":{direction}}}}}"#);
+    let expected = [
+        format!("echo '{}' | consul config write -cas -modify-index 31 -", written(r#"{"TLSMinVersion":"TLSv1_2"}"#)),
+        format!("echo '{}' | consul config write -", written(r#"{"TLSMinVersion":"TLSv1_3","ECDHCurves":["X25519"]}"#)),
+    ];
+    assert_eq!(commands, expected);
+}
+
+#[test]
+fn entry_that_names_groups_or_accepts_tls_1_2_is_not_mentioned() {
+    for tls in [
+        json!({ "Incoming": { "TLSMinVersion": "TLSv1_3", "ECDHCurves": ["X25519"] } }),
+        json!({ "Incoming": { "TLSMinVersion": "TLSv1_2" } }),
+        json!({}),
+    ] {
+        let read = Ok(Some(mesh_entry(json!({ "Kind": "mesh", "TLS": tls }))));
+        assert_eq!(demanded(Some(&read)), (Vec::new(), Vec::new()), "{tls}");
+    }
+    assert_eq!(demanded(Some(&Ok(None))), (Vec::new(), Vec::new()));
+    // Servers that have arrived demand nothing any more
+    let strict = Ok(Some(mesh_entry(json!({ "TLS": { "Incoming": { "TLSMinVersion": "TLSv1_3" } } }))));
+    assert_eq!(upgrade(&[], Some(line("2.1")), line("2.1"), Some(&strict)).unwrap().commands, [""; 0]);
+}
+
+#[test]
+fn entry_that_is_not_known_is_said_with_what_it_must_not_be() {
+    let (notes, commands) = demanded(None);
+    assert!(notes.len() == 1 && notes[0].starts_with("Before Consul 2.1: where the config entry mesh"), "{notes:?}");
+    assert_eq!(commands, [""; 0]);
+    let subject = "the config entry mesh".to_owned();
+    let denied = Err(ConsulError::PermissionDenied { subject, reason: "denied".to_owned() });
+    let (notes, _) = demanded(Some(&denied));
+    assert!(notes[0].contains("Whether the entry demands it is unknown: Consul could not be read"), "{notes:?}");
+    assert!(needs_mesh_entry(line("2.1")) && !needs_mesh_entry(line("2.0")));
 }

@@ -115,6 +115,8 @@ fn revisions_of_one_definition_have_an_order() {
     };
     assert_eq!(arn("web:10").previous(), Some(arn("web:9")));
     assert_eq!(arn("web:1").previous(), None);
+    assert_eq!(arn("web:3").earlier().collect::<Vec<_>>(), [arn("web:2"), arn("web:1")]);
+    assert_eq!(arn("web:10").earlier().last(), Some(arn("web:5")));
     // By number, not as text
     assert!(arn("web:9").is_before(&arn("web:10")) && !arn("web:10").is_before(&arn("web:9")));
     assert!(!arn("web:9").is_before(&arn("web:9")) && !arn("api:9").is_before(&arn("web:10")));

@@ -1,7 +1,8 @@
 //! `CONSUL_ECS_CONFIG_JSON` as the controller reads it: in part for the identity of a task, and in full for its registration.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt, net::Ipv4Addr};
 
+use ipnet::Ipv4Net;
 use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, SeqAccess, Visitor},
@@ -134,7 +135,37 @@ pub struct MeshConfig {
     pub(super) instance: Instance,
     synced_containers: Vec<String>,
     login: Option<LoginConfig>,
+    server_hosts: Option<String>,
+    unregistered: Unregistered,
     size: usize,
+}
+
+/// Settings that `mesh-init` does not register with the task: it writes them to a config entry, or into the task's firewall. What
+/// has another type counts as absent, because no registration depends on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Unregistered {
+    outlier_detection: Option<BTreeMap<String, i64>>,
+    excluded_cidrs: Vec<Ipv4Net>,
+    excluded_ports: Vec<i64>,
+}
+
+impl Unregistered {
+    fn of(json: &serde_json::Value) -> Self {
+        use serde_json::Value;
+        let resilience = json.pointer("/service/networkResilienceConfig");
+        let enabled = resilience.filter(|it| it.get("enabled") == Some(&Value::Bool(true)));
+        let settings = enabled.and_then(|it| it.get("outlierDetection")?.as_object());
+        let number = |(name, value): (&String, &Value)| Some((name.clone(), value.as_i64()?));
+        let list = |field: &str| {
+            let list = json.get("transparentProxy").and_then(|it| it.get(field)?.as_array());
+            list.map(Vec::as_slice).unwrap_or_default()
+        };
+        Self {
+            outlier_detection: settings.map(|settings| settings.iter().filter_map(number).collect()),
+            excluded_cidrs: list("excludeOutboundCIDRs").iter().filter_map(Value::as_str).filter_map(block).collect(),
+            excluded_ports: list("excludeOutboundPorts").iter().filter_map(Value::as_i64).collect(),
+        }
+    }
 }
 
 /// What the configuration registers. A gateway takes precedence over a service.
@@ -161,7 +192,7 @@ impl MeshConfig {
     /// panics before it registers. The error names the field's path and never shows its value, because a configuration may
     /// contain secrets.
     pub fn parse(json: &str, registrar: Registrar) -> Result<Self, InvalidField> {
-        let (root, size) = read(json, registrar)?;
+        let (root, unregistered, size) = read(json, registrar)?;
         // Transparent proxy is on by default: <https://developer.hashicorp.com/consul/docs/reference/ecs>
         let is_transparent = Feature::TransparentProxy.is_in(registrar.generation().releases().since)
             && root.transparent_proxy.and_then(|transparent_proxy| transparent_proxy.enabled).unwrap_or(true);
@@ -174,15 +205,18 @@ impl MeshConfig {
             (None, None) => return Err(invalid("proxy", "an object, without which consul-ecs registers no service")),
         };
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let server_hosts = root.consul_servers.and_then(|servers| servers.hosts);
         Ok(Self {
             size,
+            unregistered,
             instance,
             synced_containers: root.health_sync_containers.unwrap_or_default(),
             login: root.consul_login.filter(|login| login.enabled == Some(true)).map(|login| LoginConfig {
                 method: given(login.method).unwrap_or_else(|| SERVICE_METHOD.to_owned()),
                 datacenter: given(login.datacenter),
-                hosts: root.consul_servers.and_then(|servers| servers.hosts),
+                hosts: server_hosts.clone(),
             }),
+            server_hosts,
         })
     }
 
@@ -201,6 +235,11 @@ impl MeshConfig {
         self.login.as_ref()
     }
 
+    /// `consulServers.hosts`: a host or an address, or a program that prints them.
+    pub fn server_hosts(&self) -> Option<&str> {
+        self.server_hosts.as_deref()
+    }
+
     /// The value of a key in the metadata that the configuration gives to its service or gateway; `None` if it is empty.
     pub fn meta(&self, key: &str) -> Option<&str> {
         let meta = match &self.instance {
@@ -208,6 +247,23 @@ impl MeshConfig {
             Instance::Gateway(gateway) => &gateway.meta,
         };
         meta.as_ref()?.get(key).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The outlier detection that `mesh-init` of 0.9.4 and newer writes to the `service-defaults` of the service, unless Consul has one
+    /// already, by the names of the configuration; `None` if it is not enabled.
+    pub fn outlier_detection(&self) -> Option<&BTreeMap<String, i64>> {
+        self.unregistered.outlier_detection.as_ref().filter(|_| !self.is_gateway())
+    }
+
+    /// Whether connections of the app to this address and port go through the proxy: with transparent proxy, all that the
+    /// configuration does not exclude
+    /// (<https://github.com/hashicorp/consul-ecs/blob/v0.10.0/internal/redirecttraffic/redirect_traffic.go>). Those of users in
+    /// `excludeUIDs` do not, but a configuration does not say whose user that is.
+    pub fn redirects(&self, address: Ipv4Addr, port: u16) -> bool {
+        let is_transparent = matches!(&self.instance, Instance::Service(with) if with.is_transparent);
+        is_transparent
+            && !self.unregistered.excluded_ports.contains(&i64::from(port))
+            && !self.unregistered.excluded_cidrs.iter().any(|block| block.contains(&address))
     }
 
     pub fn is_gateway(&self) -> bool {
@@ -260,8 +316,13 @@ fn approximate_size(json: &serde_json::Value) -> usize {
     }
 }
 
-/// A configuration, and about how much memory it takes.
-fn read(json: &str, registrar: Registrar) -> Result<(Root, usize), InvalidField> {
+/// A block of addresses, `169.254.0.0/16`, or a single one.
+fn block(text: &str) -> Option<Ipv4Net> {
+    text.parse().or_else(|_| text.parse::<Ipv4Addr>().map(Ipv4Net::from)).ok()
+}
+
+/// A configuration, what is not registered of it, and about how much memory it takes.
+fn read(json: &str, registrar: Registrar) -> Result<(Root, Unregistered, usize), InvalidField> {
     let not_json = |_| InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "one JSON object, with each key once");
     let EachKeyOnce(json) = serde_json::from_str(json).map_err(not_json)?;
     let releases = registrar.generation().releases();
@@ -279,9 +340,10 @@ fn read(json: &str, registrar: Registrar) -> Result<(Root, usize), InvalidField>
     if size > MAX_SIZE {
         return Err(InvalidField::new(CONFIG_VARIABLE, NOT_SHOWN, "a configuration of at most 256 KiB of memory"));
     }
+    let unregistered = Unregistered::of(&json);
     let root = serde_path_to_error::deserialize(json)
         .map_err(|error| invalid(&error.path().to_string(), "a valid value, as in the reference of consul-ecs"))?;
-    Ok((root, size))
+    Ok((root, unregistered, size))
 }
 
 /// JSON whose objects have each key once. consul-ecs would merge the values of a repeated key, and `serde_json` keeps the last.

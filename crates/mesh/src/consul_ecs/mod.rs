@@ -30,7 +30,8 @@ pub use self::{
         registrations, synced_check,
     },
     release::{
-        ControllerKind, FIRST_CONSUL_WITH_LOGINS, Feature, Generation, NEWEST, NEWEST_CONSUL, Registrar, Releases,
+        ControllerKind, FIRST_CONSUL_WITH_HYBRID_GROUPS, FIRST_CONSUL_WITH_LOGINS, Feature, Generation, NEWEST,
+        NEWEST_CONSUL, Registrar, Releases,
     },
     schema::{ConfigCheck, ConfigFault, ConfigProblem, ConfigTree, FieldValue, Section},
 };

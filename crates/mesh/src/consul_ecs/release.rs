@@ -13,6 +13,9 @@ const fn line(minor: u64) -> Release {
 pub const NEWEST: Release = line(10);
 /// The first line of Consul with auth methods of type `aws-iam`, with which tasks log in.
 pub const FIRST_CONSUL_WITH_LOGINS: Release = Release::line(1, 12);
+/// The first line of Consul that sends proxies the hybrid group X25519MLKEM768 where TLS 1.3 is demanded and no groups are named. Source:
+/// <https://github.com/hashicorp/consul/pull/23884>
+pub const FIRST_CONSUL_WITH_HYBRID_GROUPS: Release = Release::line(2, 1);
 /// The newest line of Consul that this version knows.
 pub const NEWEST_CONSUL: Release = Release::line(2, 1);
 
@@ -182,8 +185,10 @@ features! {
         Configuration: Releases::since(3),
         /// Their definitions start Envoy with `envoy-entrypoint`; the program is one release older.
         EnvoyEntryPoint: Releases::since(3),
-        /// The modules use the configuration, and an init process that forwards signals.
-        ConfiguredModules: Releases::since(4),
+        /// The modules use the configuration. <https://github.com/hashicorp/terraform-aws-consul-ecs/pull/80>
+        ConfiguredModules: Releases::since(3),
+        /// The containers of consul-ecs have an init process that forwards signals.
+        InitProcess: Releases::since(4),
         /// Tasks log in instead of reading a token from a secret. <https://github.com/hashicorp/consul-ecs/pull/69>
         Login: Releases::since(5),
         /// A family that names a service is written in lower case.

@@ -210,6 +210,47 @@ fn null_is_absent_where_consul_ecs_says_so() {
 }
 
 #[test]
+fn outlier_detection_is_written_only_if_it_is_enabled() {
+    let written = |resilience: Value| {
+        let service = json!({"port": 9090, "networkResilienceConfig": resilience});
+        parse(&json!({"service": service, "proxy": {}})).unwrap().outlier_detection().cloned()
+    };
+    let settings = json!({"interval": 10_000_000_000_i64, "maxFailures": 5});
+    let expected = [("interval".to_owned(), 10_000_000_000), ("maxFailures".to_owned(), 5)];
+    assert_eq!(written(json!({"enabled": true, "outlierDetection": settings})), Some(expected.into()));
+    for off in [json!({"outlierDetection": settings}), json!({"enabled": false, "outlierDetection": settings})] {
+        assert_eq!(written(off.clone()), None, "{off}");
+    }
+    assert_eq!(written(json!({"enabled": true})), None);
+}
+
+#[test]
+fn connection_that_the_configuration_excludes_is_not_redirected() {
+    let redirects = |transparent_proxy: Value| {
+        let config = json!({"service": {"port": 9090}, "proxy": {}, "transparentProxy": transparent_proxy});
+        parse(&config).unwrap().redirects([169, 254, 170, 2].into(), 80)
+    };
+    for redirected in [
+        json!(null),
+        json!({"enabled": true}),
+        json!({"excludeOutboundCIDRs": ["169.254.169.254/32", "169.254.170.0/31", "169.254.170.2/40", "x"]}),
+        json!({"excludeOutboundPorts": [443]}),
+    ] {
+        assert!(redirects(redirected.clone()), "{redirected}");
+    }
+    for excluded in [
+        json!({"enabled": false}),
+        json!({"excludeOutboundCIDRs": ["10.0.0.0/8", "169.254.170.2/32"]}),
+        json!({"excludeOutboundCIDRs": ["169.254.0.0/16"]}),
+        json!({"excludeOutboundCIDRs": ["169.254.170.2"]}),
+        json!({"excludeOutboundCIDRs": ["0.0.0.0/0"]}),
+        json!({"excludeOutboundPorts": [80]}),
+    ] {
+        assert!(!redirects(excluded.clone()), "{excluded}");
+    }
+}
+
+#[test]
 fn a_service_without_proxy_is_refused() {
     assert_eq!(refused(&json!({"service": {"port": 9090}}), Registrar::MeshInit), "proxy");
     assert_eq!(refused(&json!({"service": {"port": 9090}, "proxy": null}), Registrar::MeshInit), "proxy");

@@ -20,6 +20,13 @@ fn container_that_the_definition_does_not_name_is_not_one_of_the_task() {
     let mut definition = registered_by("init", Registrar::MeshInit, "{}");
     let app = ContainerDefinition { name: "app".to_owned(), ..ContainerDefinition::default() };
     definition.containers = vec![app];
+    task.end.containers.push(ContainerEnd {
+        name: "aws-guardduty-agent-e5f6".to_owned(),
+        exit_code: None,
+        reason: Some("CannotPullContainerError".to_owned()),
+    });
+    let added: Vec<&str> = task.added_that_did_not_start(&definition).map(|end| end.name.as_str()).collect();
+    assert_eq!(added, ["aws-guardduty-agent-e5f6"]);
     let task = Arc::new(task).with_containers_of(&definition);
     assert_eq!(
         (task.containers.as_slice(), task.end.containers.as_slice()),

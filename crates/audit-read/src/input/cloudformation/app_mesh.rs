@@ -17,8 +17,16 @@ use document::{Entry, HOLE, Node, SourceFile, Value};
 const TYPES: &str = "AWS::AppMesh::";
 
 /// Properties that are numbers. A template may have them as strings.
-const NUMBERS: [&str; 7] =
-    ["port", "weight", "priority", "healthyThreshold", "unhealthyThreshold", "intervalMillis", "timeoutMillis"];
+const NUMBERS: [&str; 8] = [
+    "port",
+    "weight",
+    "priority",
+    "healthyThreshold",
+    "unhealthyThreshold",
+    "intervalMillis",
+    "timeoutMillis",
+    "value",
+];
 
 pub(super) fn kind(type_name: &str) -> Option<ResourceKind> {
     let name = type_name.strip_prefix(TYPES)?;
@@ -49,10 +57,17 @@ fn spelled_as_the_api(node: Node, key: &str) -> Node {
 }
 
 fn spelled_entry(Entry { key, key_span, node, .. }: Entry) -> Entry {
-    let mut chars = key.chars();
-    let key: String = chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default();
+    let key = key_of_the_api(&key);
     let node = spelled_as_the_api(node, &key);
     Entry::new(key, key_span, node)
+}
+
+/// The first word in lower case: `MeshName` is `meshName`, `HTTP2` is `http2`, `AWSCloudMap` is `awsCloudMap`.
+fn key_of_the_api(key: &str) -> String {
+    let capitals = key.bytes().take_while(u8::is_ascii_uppercase).count();
+    let is_before_a_word = capitals > 1 && key.as_bytes().get(capitals).is_some_and(u8::is_ascii_lowercase);
+    let (word, rest) = key.split_at(if is_before_a_word { capitals - 1 } else { capitals });
+    word.to_ascii_lowercase() + rest
 }
 
 /// Properties that refer to each other in a longer chain are unknown. A node's mesh, for example, is a chain of two.
@@ -100,5 +115,26 @@ impl Scope<'_, '_> {
         let resolved = self.resolve(property);
         self.depth.set(depth);
         Some(resolved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_those_of_the_api() {
+        for (key, expected) in [
+            ("MeshName", "meshName"),
+            ("HTTP", "http"),
+            ("HTTP2", "http2"),
+            ("GRPC", "grpc"),
+            ("AWSCloudMap", "awsCloudMap"),
+            ("TcpRoute", "tcpRoute"),
+            ("SdsSecret", "sdsSecret"),
+            ("", ""),
+        ] {
+            assert_eq!(key_of_the_api(key), expected);
+        }
     }
 }

@@ -221,8 +221,8 @@ fn definition(module: &Module<'_>, block: &Block, instance: &Instance, roles: &R
 /// Reads an instance of a service.
 fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Read<ServiceUse> {
     let reader = module.reader(block, instance);
-    let values = reader
-        .values(&["name", "propagate_tags", "launch_type", "tags"], &["capacity_provider_strategy", "load_balancer"]);
+    let blocks = ["capacity_provider_strategy", "deployment_configuration", "deployment_controller", "load_balancer"];
+    let values = reader.values(&["name", "propagate_tags", "launch_type", "tags"], &blocks);
     let values = module.tagged(values);
     let node = service_node(&values, &Place::fixed(block.name_span()));
     let file = module.directory().file(block.file);

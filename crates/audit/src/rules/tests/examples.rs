@@ -19,10 +19,11 @@ const ALWAYS: [&str; 3] = ["appmesh-end-of-service", "appmesh-mesh-end-of-servic
 
 /// Reported only for a definition together with a service, with other definitions or with a deployment. These rules have separate tests.
 /// A JSON value shows no equal keys.
-const NEVER_ALONE: [&str; 11] = [
+const NEVER_ALONE: [&str; 12] = [
     "consul-gateway-kind-tag",
     "consul-server-lookup",
     "consul-server-tags",
+    "consul-deployment-strategy",
     "consul-tags-not-propagated",
     "consul-task-role-shared",
     "consul-task-role-tags",

@@ -1,6 +1,11 @@
 //! The client generation: the agent, the sidecar proxy, health-sync.
 
 pub(super) const TABLE: &str = r#"
+[Client]
+consul-duration consul-health-native-and-synced: config.service.checks = [{"name": "web", "http": "http://localhost:9090", "interval": "10"}]
+  or [{"name": "web", "ttl": "10 s"}]
+consul-health-native-and-synced: config.service.checks = [{"name": "web", "http": "http://localhost:9090", "interval": "10s", "timeout": "1.5s"}]
+
 [Client ClientGateway]
 consul-client-missing: consul-client / = absent
 consul-client-image: consul-client / image = "hashicorp/consul-ecs:0.4.3"

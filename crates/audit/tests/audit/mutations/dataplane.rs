@@ -178,9 +178,49 @@ consul-transparent-proxy-privileges: consul-ecs-mesh-init / linuxParameters.capa
 ok: config.transparentProxy.consulDNS = {"enabled": true}
 
 [MeshGateway ApiGateway TerminatingGateway]
+consul-registration: config.gateway.meta = {"a b": "x"} {"consul-x": "1"}
+ok: config.gateway.meta = {"consul-wan-federation": "1", "team_1": "x y"}
 ok: config.transparentProxy.enabled = true
 ok: config.transparentProxy = absent
 ok: config.transparentProxy.consulDNS = {"enabled": true}
   given @on-ec2
 consul-dns-without-transparent-proxy: config.transparentProxy.consulDNS = {"enabled": true}
+
+[ControlPlane Dataplane]
+// What Consul refuses of a registration, tried with Consul 1.8.
+consul-registration: config.service.meta = {"a b": "x"} {"": "x"} {"consul-x": "1"}
+consul-registration: config.proxy.expose = {"paths": [{"path": "/metrics", "localPathPort": 9090}]}
+  or {"paths": [{"path": "", "listenerPort": 9102, "localPathPort": 9090}]}
+ok: config.service.meta = {"team-1": "a b", "Version_2": ""}
+ok: config.proxy.expose = {"paths": [{"path": "/metrics", "listenerPort": 9102, "localPathPort": 9090}]}
+// Envoy resolves no names here.
+consul-proxy-address: config.proxy.localServiceAddress = "localhost" "10.0.0.300" "127.0.0.1:9090"
+consul-proxy-address: config.proxy.upstreams[0].localBindAddress = "localhost"
+ok: config.proxy.localServiceAddress = "127.0.0.1" "::1" ""
+ok: config.proxy.upstreams[0].localBindAddress = "0.0.0.0"
+consul-timeout-milliseconds: config.proxy.config = {"local_request_timeout_ms": 60} {"local_connect_timeout_ms": "5s"}
+consul-timeout-milliseconds: config.proxy.upstreams[0].config = {"connect_timeout_ms": 5}
+ok: config.proxy.config = {"local_request_timeout_ms": 60000, "local_idle_timeout_ms": 0, "local_connect_timeout_ms": "1000"}
+ok: config.proxy.upstreams[0].config = {"connect_timeout_ms": 500, "protocol": "http"}
+// Consul's auth method admits a path.
+consul-task-role-tags: taskRoleArn = "arn:aws:iam::123456789012:role/web"
+ok: taskRoleArn = "arn:aws:iam::123456789012:role/mesh/web" "web"
+ok: taskRoleArn = "arn:aws:iam::123456789012:role/web"
+  given config.consulLogin.method = "ours"
+
+[Dataplane]
+@starts web / mountPoints = [{"sourceVolume": "consul_data", "containerPath": "/consul"}]
+@starts web / command = ["serve"]
+consul-duration: web / entryPoint = ["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay", "10"]
+  or ["/consul/consul-ecs", "app-entrypoint", "--shutdown-delay=10 s"] ["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay=1d"]
+  given @starts
+ok: web / entryPoint = ["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay", "1.5s"]
+  or ["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay=${DELAY}"]
+  given @starts
+// The name that client agents have read: the certificate is there, and no container reads it.
+@older-name consul-ecs-health-sync / secrets = [{"name": "CONSUL_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-AbCdEf"}]
+consul-ca-certificates consul-ca-certificates consul-ca-certificates consul-ca-certificates: consul-ecs-mesh-init / secrets = [{"name": "CONSUL_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-AbCdEf"}]
+  given @older-name
+ok: consul-ecs-mesh-init / secrets = []
+  given consul-ecs-health-sync / secrets = []
 "#;

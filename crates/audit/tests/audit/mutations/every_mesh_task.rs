@@ -26,6 +26,9 @@ ok: tags[team] = {"key": "team", "value": "x"}
 // Partition and namespace: both or neither.
 consul-tenancy-tags: tags[consul.hashicorp.com/partition] = {"key": "consul.hashicorp.com/partition", "value": "default"}
 consul-tenancy-tags: tags[consul.hashicorp.com/namespace] = {"key": "consul.hashicorp.com/namespace", "value": "default"}
+ecs-role-arn: executionRoleArn = "arn:aws:iam::123456789012:instance-profile/web" "arn:aws:sts::123456789012:assumed-role/web/x"
+  or "arn:aws:iam:us-east-1:123456789012:role/web" "consul-ecs/web"
+ok: executionRoleArn = "arn:aws-cn:iam::123456789012:role/a/b/web" "web-execution" "arn:aws:iam::ACCOUNT:role/web"
 // Unknown fields, in any place.
 consul-config-schema: config.bootstrapdir = "/consul"
 consul-config-schema: config.bootstrapDir = absent

@@ -164,6 +164,30 @@ fn a_module_has_the_default_images_of_its_version() {
     }
 }
 
+/// From 0.3 on, the modules pass a configuration; before, flags. Source:
+/// <https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md>
+#[test]
+fn the_configuration_of_a_module_is_judged_from_0_3_on() {
+    let found = |version: &str, name: &str, port: u16| {
+        let source = format!(
+            "module \"web\" {{\n  source = \"hashicorp/consul-ecs/aws//modules/mesh-task\"\n  version = \"{version}\"\n  family = \
+             \"web\"\n  port = 9090\n  consul_service_name = \"{name}\"\n  upstreams = [{{ destinationName = \"orders\", \
+             localBindPort = {port} }}]\n  container_definitions = [{{ name = \"web\", image = \"web:1\", portMappings = [{{ \
+             containerPort = 9090 }}] }}]\n}}\n"
+        );
+        let mut material = Material::default();
+        read_source(SourceFile::new("main.tf", source).into(), true, &mut material).unwrap();
+        let mut ids: Vec<&str> = audit::audit(&material).iter().map(|finding| finding.rule.id).collect();
+        ids.retain(|id| *id != "consul-end-of-support");
+        ids
+    };
+    for version in ["0.3.0", "0.4.3"] {
+        assert_eq!(found(version, "Web", 9090), ["consul-service-name", "consul-upstream-port"], "{version}");
+        assert_eq!(found(version, "web", 1234), [""; 0], "{version}");
+    }
+    assert_eq!(found("0.2.0", "Web", 9090), [""; 0]);
+}
+
 /// Up to 0.6, the module syncs no container's health if there are checks. Source:
 /// <https://github.com/hashicorp/terraform-aws-consul-ecs/blob/v0.6.0/modules/mesh-task/main.tf>
 #[test]

@@ -87,7 +87,7 @@ locals {
   }
 
   # Without a login, the token is from a secret that the controller creates.
-  linux_parameters = var.has.ConfiguredModules ? { initProcessEnabled = true } : var.unknown
+  linux_parameters = var.has.InitProcess ? { initProcessEnabled = true } : var.unknown
   secrets          = var.has.Login ? [] : var.unknown
   environment = var.has.ConfiguredModules ? [
     { name = "CONSUL_ECS_CONFIG_JSON", value = jsonencode(local.configuration) }

@@ -1,9 +1,14 @@
-//! EC2: whether instances are gone. One action of the Query API, written by hand: the SDK's crate for EC2 has 1.2 million lines,
-//! five times as many as the one for ECS.
+//! EC2: whether instances are gone, and what a network lets through. A few actions of the Query API, written by hand: the SDK's
+//! crate for EC2 has 1.2 million lines, five times as many as the one for ECS.
 //!
-//! Source: <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstances.html>
+//! Source: <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/Query-Requests.html>
 
-use std::time::{Duration, SystemTime};
+mod network;
+
+use std::{
+    fmt::Display,
+    time::{Duration, SystemTime},
+};
 
 use async_trait::async_trait;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
@@ -17,6 +22,7 @@ use aws_smithy_xml::decode::{Document, ScopedDecoder, XmlDecodeError, try_data};
 use aws_types::{SdkConfig, service_config::ServiceConfigKey};
 use mesh::host::{Ec2InstanceId, Ec2Instances};
 
+pub use self::network::{AclEntry, GroupRule, Interface, NetworkAcl, Ports, RulePeer};
 use crate::{http::Http, sdk::describe};
 
 /// The most values of a filter.
@@ -28,16 +34,17 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 pub enum Ec2Error {
     /// EC2 refused the call.
     #[error(
-        "ec2:DescribeInstances was refused: {0}. Allow ec2:DescribeInstances for the function's role (its policies, its \
-         boundary and the policies of the organisation)"
+        "ec2:{action} was refused: {reason}. Allow ec2:{action} for who calls it (the role's policies, its boundary and the \
+         policies of the organisation)"
     )]
-    Refused(String),
+    Refused { action: &'static str, reason: String },
     /// EC2 did not answer, or with an error.
-    #[error(
-        "ec2:DescribeInstances failed: {0}. In a VPC without a route to the internet, the function needs an endpoint for EC2"
-    )]
-    Failed(String),
+    #[error("ec2:{action} failed: {reason}. In a VPC without a route to the internet, it needs an endpoint for EC2")]
+    Failed { action: &'static str, reason: String },
 }
+
+/// The action of the instances.
+const DESCRIBE_INSTANCES: &str = "DescribeInstances";
 
 /// Reads the states of EC2 instances.
 #[async_trait]
@@ -65,12 +72,25 @@ impl AwsEc2 {
         }
     }
 
-    async fn describe_instances(&self, ids: &[Ec2InstanceId]) -> Result<HttpResponse, Ec2Error> {
-        let failed = |error: &dyn std::error::Error| Ec2Error::Failed(describe(error));
-        let provider =
-            self.credentials.as_ref().ok_or_else(|| Ec2Error::Failed("there are no credentials".to_owned()))?;
+    /// Sends a form, and returns the body of the answer.
+    async fn call(&self, action: &'static str, form: String) -> Result<Vec<u8>, Ec2Error> {
+        let answer = self.send(action, form).await?;
+        let (status, body) = (answer.status(), answer.body().bytes().unwrap_or_default());
+        if status.is_success() {
+            return Ok(body.to_vec());
+        }
+        let reason = reason(body).unwrap_or_else(|| format!("status {}", status.as_u16()));
+        Err(match status.as_u16() {
+            401 | 403 => Ec2Error::Refused { action, reason },
+            _ => Ec2Error::Failed { action, reason },
+        })
+    }
+
+    async fn send(&self, action: &'static str, body: String) -> Result<HttpResponse, Ec2Error> {
+        let failed = |error: &dyn std::error::Error| Ec2Error::Failed { action, reason: describe(error) };
+        let none = || Ec2Error::Failed { action, reason: "there are no credentials".to_owned() };
+        let provider = self.credentials.as_ref().ok_or_else(none)?;
         let credentials = provider.provide_credentials().await.map_err(|error| failed(&error))?;
-        let body = body(ids);
         let signable = SignableRequest::new(
             "POST",
             self.endpoint.as_str(),
@@ -101,14 +121,9 @@ impl Ec2 for AwsEc2 {
     async fn instances(&self, ids: &[Ec2InstanceId]) -> Result<Ec2Instances, Ec2Error> {
         let mut instances = Ec2Instances::default();
         for chunk in ids.chunks(FILTER_LIMIT) {
-            let answer = self.describe_instances(chunk).await?;
-            let (status, body) = (answer.status(), answer.body().bytes().unwrap_or_default());
-            if !status.is_success() {
-                let reason = reason(body).unwrap_or_else(|| format!("status {}", status.as_u16()));
-                let is_refused = matches!(status.as_u16(), 401 | 403);
-                return Err(if is_refused { Ec2Error::Refused(reason) } else { Ec2Error::Failed(reason) });
-            }
-            read(body, &mut instances).map_err(|error| Ec2Error::Failed(describe(&error)))?;
+            let body = self.call(DESCRIBE_INSTANCES, form(DESCRIBE_INSTANCES, "instance-id", chunk)).await?;
+            let unreadable = |error| Ec2Error::Failed { action: DESCRIBE_INSTANCES, reason: describe(&error) };
+            read(&body, &mut instances).map_err(unreadable)?;
         }
         Ok(instances)
     }
@@ -138,10 +153,11 @@ fn endpoint(config: &SdkConfig, region: &str) -> String {
     format!("https://ec2{fips}.{region}.{domain}/")
 }
 
-/// The form. A filter, because an ID that EC2 does not know would fail the whole call as a parameter. The IDs need no encoding.
-fn body(ids: &[Ec2InstanceId]) -> String {
-    let values = ids.iter().enumerate().map(|(index, id)| format!("&Filter.1.Value.{}={id}", index + 1));
-    let start = "Action=DescribeInstances&Version=2016-11-15&Filter.1.Name=instance-id".to_owned();
+/// The form of an action with one filter. A filter, because an ID that EC2 does not know would fail the whole call as a parameter.
+/// The values are IDs and addresses, which need no encoding.
+fn form(action: &str, filter: &str, values: &[impl Display]) -> String {
+    let values = values.iter().enumerate().map(|(index, value)| format!("&Filter.1.Value.{}={value}", index + 1));
+    let start = format!("Action={action}&Version=2016-11-15&Filter.1.Name={filter}");
     std::iter::once(start).chain(values).collect()
 }
 

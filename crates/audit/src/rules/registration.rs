@@ -1,0 +1,111 @@
+//! What mesh-init registers: what Consul refuses in it, and what Envoy refuses of what Consul makes of it.
+
+use std::net::IpAddr;
+
+use super::{prelude::*, upstreams::upstreams};
+use document::{HOLE, Node, Span};
+
+pub(super) static CONSUL_REGISTRATION: Rule = Rule {
+    id: "consul-registration",
+    summary: "Consul accepts the metadata and the exposed paths that the task registers",
+    effect: "Consul refuses the registration, and the task never starts its app",
+    explanation: "\
+mesh-init registers `meta` and `proxy.expose` as they are in the configuration. Consul accepts at most 64 pairs of metadata. A \
+key has 1 to 128 letters, digits, `-` and `_`, and does not begin with `consul-`; a value has at most 512 bytes. An exposed path has a \
+`path` and a `listenerPort`.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/service",
+        "https://github.com/hashicorp/consul/blob/main/agent/structs/structs.go",
+    ],
+    example: Some(
+        Base::Dataplane
+            .wrong("config.service.meta", r#"{ "team name": "shop" }"#)
+            .repaired_to(r#"{ "team_name": "shop" }"#),
+    ),
+    ..Rule::of_task(Applies::Consul, check_registration)
+};
+
+fn check_registration(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = &subject.consul else { return };
+    let configuration = &consul.configuration;
+    let section = if consul.is_gateway { "gateway" } else { "service" };
+    let path = format!("{section}.meta");
+    if let Maybe::Known(meta) = configuration.at(&path) {
+        for (span, what, help) in refused_metadata(meta) {
+            findings.add(Draft::new(span, format!("{path} {what}"), help));
+        }
+    }
+    if consul.is_gateway {
+        return;
+    }
+    for (index, exposed) in configuration.list("proxy.expose.paths").into_iter().flatten().enumerate() {
+        for key in ["path", "listenerPort"] {
+            if is_empty(exposed, key) {
+                let message = format!("proxy.expose.paths[{index}] has no {key}");
+                findings.add(Draft::new(exposed.place.span, message, format!("add {key}")));
+            }
+        }
+    }
+}
+
+/// Whether a field of a map certainly has no value.
+fn is_empty(map: &Node, key: &str) -> bool {
+    !map.is_unknown() && map.get(key).is_none_or(|node| node.text() == Some("") || node.number() == Some(0))
+}
+
+/// Source: `ValidateServiceMetadata`.
+fn refused_metadata(meta: &Node) -> Vec<(Span, String, &'static str)> {
+    let entries = meta.entries();
+    let mut refused = Vec::new();
+    if entries.len() > 64 {
+        let what = format!("has {} pairs, and Consul accepts 64", entries.len());
+        refused.push((meta.place.span, what, "remove some: mesh-init adds its own too"));
+    }
+    for entry in entries.iter().filter(|entry| !entry.key.contains(HOLE)) {
+        let key = entry.key.as_str();
+        let is_of_a_key = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let value = entry.node.text().filter(|value| !value.contains(HOLE)).unwrap_or_default();
+        let (what, help) = if key.is_empty() || key.len() > 128 || !key.chars().all(is_of_a_key) {
+            (format!("has the key {key:?}"), "use 1 to 128 letters, digits, - and _")
+        } else if key.starts_with("consul-") && key != "consul-wan-federation" {
+            (format!("has the key {key}, and Consul reserves consul-"), "rename the key")
+        } else if value.len() > 512 {
+            (format!("has a value of {} bytes at {key}", value.len()), "use at most 512 bytes")
+        } else {
+            continue;
+        };
+        refused.push((entry.key_span, what, help));
+    }
+    refused
+}
+
+pub(super) static CONSUL_PROXY_ADDRESS: Rule = Rule {
+    id: "consul-proxy-address",
+    summary: "the addresses of the proxy are IP addresses",
+    effect: "Envoy rejects the configuration of the app's cluster or of the upstream's listener, and those requests fail",
+    explanation: "\
+Consul puts `proxy.localServiceAddress` into a static cluster of Envoy, and `localBindAddress` of an upstream into a listener. \
+Envoy resolves no names in either: also `localhost` is a malformed IP address. Both are 127.0.0.1 by default.",
+    sources: &["https://github.com/hashicorp/consul/pull/17821", "https://github.com/envoyproxy/envoy/issues/10346"],
+    example: Some(
+        Base::Dataplane.wrong("config.proxy.localServiceAddress", r#""localhost""#).repaired_to(r#""127.0.0.1""#),
+    ),
+    ..Rule::of_task(Applies::Consul, check_proxy_address)
+};
+
+fn check_proxy_address(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
+    let own = match consul.configuration.at("proxy.localServiceAddress") {
+        Maybe::Known(node) => Some(("proxy.localServiceAddress", node)),
+        Maybe::Absent | Maybe::Unknown => None,
+    };
+    let bound = upstreams(consul).iter().filter_map(|it| Some(("localBindAddress", it.get("localBindAddress")?)));
+    for (what, node) in own.into_iter().chain(bound) {
+        let name =
+            node.text().filter(|text| !text.is_empty() && !text.contains(HOLE) && text.parse::<IpAddr>().is_err());
+        if let Some(name) = name {
+            let message = format!("{what} is {name}, which is no IP address");
+            findings.add(Draft::new(node.place.span, message, "remove it, or write an address: 127.0.0.1"));
+        }
+    }
+}

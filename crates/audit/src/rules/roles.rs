@@ -1,0 +1,98 @@
+//! The ARNs of a task's IAM roles.
+
+use super::prelude::*;
+
+pub(super) static ECS_ROLE_ARN: Rule = Rule {
+    id: "ecs-role-arn",
+    summary: "the roles of a task are IAM roles",
+    effect: "ECS refuses to register the task definition",
+    explanation: "\
+`taskRoleArn` and `executionRoleArn` take the ARN of an IAM role, `arn:aws:iam::123456789012:role/PATH/NAME`, or the name of \
+the role without its path. IAM has no region. An instance profile, a user, and the ARN of an assumed role, which \
+`aws sts get-caller-identity` prints, are no roles.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html",
+        "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns",
+    ],
+    example: Some(
+        Base::Dataplane.wrong("taskRoleArn", r#""arn:aws:iam::123456789012:instance-profile/consul-ecs/web""#),
+    ),
+    ..Rule::of_task(Applies::EveryTask, check_role_arn)
+};
+
+fn check_role_arn(subject: &Subject<'_>, findings: &mut Findings) {
+    let definition = subject.definition;
+    for (name, role) in [("taskRoleArn", &definition.task_role), ("executionRoleArn", &definition.execution_role)] {
+        if let Some(what) = role.text().and_then(no_role) {
+            let message = format!("{name} {what}");
+            findings.add(Draft::new(role.span(), message, "write the ARN of the role, or its name without a path"));
+        }
+    }
+}
+
+/// Why a text certainly is no IAM role. Other programs may replace parts of it.
+fn no_role(text: &str) -> Option<&'static str> {
+    let parts: Vec<&str> = text.splitn(6, ':').collect();
+    match parts.as_slice() {
+        ["arn", _, "iam", "", account, resource] => {
+            let is_other_number = account.bytes().all(|byte| byte.is_ascii_digit()) && account.len() != 12;
+            match resource.split_once('/') {
+                Some(("role", name)) if name.is_empty() || name.ends_with('/') => Some("is an ARN without a name"),
+                Some(("role", _)) => is_other_number.then_some("has an account that is no number of 12 digits"),
+                Some(("instance-profile", _)) => Some("is an instance profile, and not a role"),
+                Some(("user" | "group" | "policy", _)) => Some("is no role"),
+                _ => None,
+            }
+        }
+        ["arn", _, "iam", region, _, _] if region.bytes().any(|byte| byte.is_ascii_digit()) => {
+            Some("has a region, and IAM has none")
+        }
+        ["arn", _, "sts", ..] => Some("is an assumed role, and not the role itself"),
+        [name] if is_path(name) => Some("is a name with a path"),
+        _ => None,
+    }
+}
+
+/// Whether a text is the path and the name of a role: `consul-ecs/web`.
+fn is_path(text: &str) -> bool {
+    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "+=,.@-_/".contains(c);
+    text.contains('/') && text.chars().all(is_of_a_name)
+}
+
+/// Whether a text certainly is the ARN of a role with the path `/`.
+pub(super) fn has_no_path(arn: &str) -> bool {
+    let resource = arn.splitn(6, ':').nth(5).and_then(|resource| resource.strip_prefix("role/"));
+    resource.is_some_and(|name| !name.is_empty() && !name.contains('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_arns_and_paths_are_no_roles() {
+        for (text, is_refused) in [
+            ("arn:aws:iam::123456789012:role/consul-ecs/web", false),
+            ("arn:aws-us-gov:iam::123456789012:role/web", false),
+            ("arn:aws:iam::AWS_ACCOUNT_ID:role/web", false),
+            ("web", false),
+            ("@@TASK_ROLE@@", false),
+            ("arn:aws:iam::123456789012:instance-profile/web", true),
+            ("arn:aws:iam::123456789012:user/web", true),
+            ("arn:aws:iam::12345678901:role/web", true),
+            ("arn:aws:iam::123456789012:role/", true),
+            ("arn:aws:iam:eu-west-1:123456789012:role/web", true),
+            ("arn:aws:sts::123456789012:assumed-role/web/session", true),
+            ("consul-ecs/web", true),
+            ("/consul-ecs/web", true),
+        ] {
+            assert_eq!(no_role(text).is_some(), is_refused, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_role_without_a_path_has_only_a_name() {
+        assert!(has_no_path("arn:aws:iam::123456789012:role/web"));
+        assert!(!has_no_path("arn:aws:iam::123456789012:role/consul-ecs/web") && !has_no_path("web"));
+    }
+}

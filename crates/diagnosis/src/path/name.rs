@@ -1,0 +1,143 @@
+//! What the name of the destination means to the proxy: routers, splitters and resolvers of the compiled discovery chain.
+
+use audit::spelling::nearest;
+use observe::{Answer, CallError, ConnectProxy, ConsulError, InspectionError};
+
+use super::{
+    chain::{Leg, Taken},
+    evidence::{PathEvidence, SERVICE_READ, named, not_read},
+    report::{PathLine, Place},
+};
+use crate::doctor::word;
+
+const PLACE: Place = Place::Name;
+/// How long Envoy waits for an answer if no route says so:
+/// <https://developer.hashicorp.com/consul/docs/reference/config-entry/service-router#routes-destination-requesttimeout>
+const DEFAULT_TIMEOUT: &str = "15s";
+
+pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
+    let chain = match &evidence.destination.chain {
+        Ok(chain) => chain,
+        Err(error) => return vec![not_read(PLACE, error, SERVICE_READ)],
+    };
+    if let Some(peer) = &evidence.destination.service.peer {
+        return vec![PathLine::not_needed(PLACE, format!("the routers and resolvers of peer {peer} decide there"))];
+    }
+    let legs = evidence.legs();
+    let lines: Vec<PathLine> = legs.iter().filter_map(|leg| of_leg(evidence, leg)).collect();
+    if !lines.is_empty() {
+        return lines;
+    }
+    let is_http = is_http(&chain.protocol);
+    let means: Vec<String> = legs.iter().map(|leg| meaning(evidence, leg, is_http)).collect();
+    vec![PathLine::ok(PLACE, format!("{} ({}) means {}", chain.service_name, chain.protocol, means.join("; ")))]
+}
+
+/// Whether a proxy looks into the requests of this protocol.
+pub(super) fn is_http(protocol: &str) -> bool {
+    ["http", "http2", "grpc"].contains(&protocol)
+}
+
+/// A leg that leads anywhere, in words.
+fn meaning(evidence: &PathEvidence<'_>, leg: &Leg<'_>, is_http: bool) -> String {
+    let by = if leg.by.is_empty() { String::new() } else { format!("{}: ", leg.by) };
+    let target = of_target(evidence, leg);
+    let failover = match leg.resolver.failover() {
+        [] => String::new(),
+        targets => format!(", with failover to {}", targets.join(", ")),
+    };
+    let timeout = leg.timeout.unwrap_or(DEFAULT_TIMEOUT);
+    let timeout = if is_http { format!(", an answer within {timeout}") } else { String::new() };
+    format!("{by}{target}{failover}{timeout}")
+}
+
+/// The target of a leg, in words.
+fn of_target(evidence: &PathEvidence<'_>, leg: &Leg<'_>) -> String {
+    let service = named(&evidence.service_of(leg.target));
+    match leg.target.service_subset.as_str() {
+        "" => service,
+        subset => format!("subset {subset} of {service}"),
+    }
+}
+
+/// What is wrong with a leg.
+fn of_leg(evidence: &PathEvidence<'_>, leg: &Leg<'_>) -> Option<PathLine> {
+    let proxies = evidence.destination.proxies.get(leg.id)?;
+    let lead = if leg.by.is_empty() { String::new() } else { format!("{} go to ", leg.by) };
+    let target = of_target(evidence, leg);
+    match proxies {
+        Err(error) if is_unknown_datacenter(error) => {
+            let what = format!("{lead}{target}: Consul has no route to datacenter {}", leg.target.datacenter);
+            Some(line(leg, what).changed_by("Correct the datacenter").with_command("consul catalog datacenters"))
+        }
+        Err(error) => Some(not_read(PLACE, error, SERVICE_READ)),
+        Ok(proxies) if !proxies.is_empty() => lost_failover(evidence, leg),
+        Ok(_) if takes_over(evidence, leg) => None,
+        Ok(_) => missing(evidence, leg, &format!("{lead}{target}")),
+    }
+}
+
+/// Whether another target takes the requests while the first one has no proxy that passes.
+pub(super) fn takes_over(evidence: &PathEvidence<'_>, leg: &Leg<'_>) -> bool {
+    let passes = |proxies: &Answer<Vec<ConnectProxy>>| {
+        proxies.as_ref().is_ok_and(|proxies| proxies.iter().any(ConnectProxy::is_passing))
+    };
+    leg.resolver.failover().iter().filter_map(|id| evidence.destination.proxies.get(id)).any(passes)
+}
+
+/// A fault, if requests surely go there.
+fn line(leg: &Leg<'_>, what: String) -> PathLine {
+    match leg.taken {
+        Taken::Surely => PathLine::fault(PLACE, what),
+        Taken::Perhaps => PathLine::possible(PLACE, what),
+    }
+}
+
+/// A target without a proxy.
+fn missing(evidence: &PathEvidence<'_>, leg: &Leg<'_>, target: &str) -> Option<PathLine> {
+    let (asked, service) = (&evidence.destination.service, evidence.service_of(leg.target));
+    let read = |kind: &str| format!("consul config read -kind {kind} -name {}", word(&asked.name));
+    if !leg.target.service_subset.is_empty() {
+        let filter = &leg.target.subset.filter;
+        let what = format!("{target}, which has no instance: none fulfils {filter}");
+        let change = "Give instances what the filter asks for, or correct the subset in the service-resolver";
+        return Some(line(leg, what).changed_by(change).with_command(read("service-resolver")));
+    }
+    // Tasks that are not registered: the place of the destination's tasks says why.
+    if evidence.members_of(&service).next().is_some() {
+        return None;
+    }
+    let names = evidence.destination.names.iter().flatten().flatten().map(String::as_str);
+    let near = nearest(&service.name, names.filter(|name| *name != service.name));
+    let known = near.map(|near| format!(". Consul has a service {near}")).unwrap_or_default();
+    let what = format!("{target}, of which Consul has no proxy, and ECS runs no task{known}");
+    let is_asked = service.name == asked.name && leg.by.is_empty();
+    Some(match (is_asked, leg.by.is_empty()) {
+        (true, _) => {
+            line(leg, format!("the name leads to {what}")).changed_by("Correct the name, or start the service")
+        }
+        (false, true) => line(leg, format!("the service-resolver redirects to {what}"))
+            .changed_by("Correct the redirect, or start that service")
+            .with_command(read("service-resolver")),
+        (false, false) => line(leg, what)
+            .changed_by("Correct the router or the splitter, or start that service")
+            .with_command(read(if leg.by.contains('%') { "service-splitter" } else { "service-router" })),
+    })
+}
+
+/// A failover that would not help, because its targets have no proxy.
+fn lost_failover(evidence: &PathEvidence<'_>, leg: &Leg<'_>) -> Option<PathLine> {
+    let is_lost = |id: &&String| match evidence.destination.proxies.get(*id) {
+        Some(Ok(proxies)) => proxies.is_empty(),
+        Some(Err(error)) => is_unknown_datacenter(error),
+        None => false,
+    };
+    let lost = leg.resolver.failover().iter().find(is_lost)?;
+    let what = format!("failover of {} to {lost} would fail: Consul has no proxy there", of_target(evidence, leg));
+    Some(PathLine::possible(PLACE, what))
+}
+
+fn is_unknown_datacenter(error: &InspectionError) -> bool {
+    let InspectionError::Call(CallError::Consul(ConsulError::Refused { reason, .. })) = error else { return false };
+    reason.contains("No path to datacenter")
+}

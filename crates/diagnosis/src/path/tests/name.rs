@@ -1,0 +1,132 @@
+//! Routers, splitters and resolvers.
+
+use super::*;
+
+#[test]
+fn name_means_what_the_chain_says() {
+    for version in BOTH {
+        assert_line(version, Place::Name, PlaceVerdict::Ok, "api (tcp) means api", |_| {});
+        let splitter = "splitter with a service that is not there";
+        let part = "90 % of the requests: api, an answer within 15s; 10 % of the requests: api-canary";
+        assert_line(version, Place::Name, PlaceVerdict::Ok, part, |world| world.chained(chain(version, splitter), &[]));
+    }
+}
+
+#[test]
+fn name_that_nothing_has_is_a_fault_with_the_nearest_one() {
+    for version in BOTH {
+        let nothing = |world: &mut World| {
+            world.destination.service = service("apo");
+            let mut ghost = chain(version, "nothing configured, default deny");
+            ghost.targets.values_mut().for_each(|target| target.service = "apo".to_owned());
+            ghost.service_name = "apo".to_owned();
+            world.chained(ghost, &["api"]);
+            world.destination.names = Some(Ok(vec!["api".to_owned(), "consul".to_owned()]));
+        };
+        let part =
+            "the name leads to apo, of which Consul has no proxy, and ECS runs no task. Consul has a service api";
+        assert_line(version, Place::Name, PlaceVerdict::Fault, part, nothing);
+        // The tasks of a service that is not registered are no fault of the name
+        assert_line(version, Place::Name, PlaceVerdict::Ok, "means web", |world| {
+            nothing(world);
+            let Ok(chain) = &mut world.destination.chain else { panic!() };
+            chain.targets.values_mut().for_each(|target| target.service = "web".to_owned());
+        });
+    }
+}
+
+#[test]
+fn redirect_to_nothing_is_a_fault() {
+    for version in BOTH {
+        let redirect = || chain(version, "redirect to nothing");
+        let part = "the service-resolver redirects to api-v2, of which Consul has no proxy";
+        let line = assert_line(version, Place::Name, PlaceVerdict::Fault, part, |world| {
+            world.chained(redirect(), &["api-v2"]);
+        });
+        assert_eq!(line.commands, ["consul config read -kind service-resolver -name api"]);
+        assert_line(version, Place::Name, PlaceVerdict::Ok, "means api-v2", |world| world.chained(redirect(), &[]));
+    }
+}
+
+#[test]
+fn subset_without_instances_is_a_fault() {
+    for version in BOTH {
+        let subset = || chain(version, "subset without instances");
+        let part = "subset v2 of api, which has no instance: none fulfils Service.Meta.version == v2";
+        assert_line(version, Place::Name, PlaceVerdict::Fault, part, |world| world.chained(subset(), &["v2"]));
+        assert_line(version, Place::Name, PlaceVerdict::Ok, "subset v2 of api", |world| world.chained(subset(), &[]));
+    }
+}
+
+#[test]
+fn failover_takes_over_and_one_that_cannot_is_possible() {
+    for version in BOTH {
+        let failover = || chain(version, "failover");
+        assert_line(version, Place::Name, PlaceVerdict::Ok, "with failover to api-backup", |world| {
+            world.chained(failover(), &[]);
+        });
+        assert_line(version, Place::Name, PlaceVerdict::Ok, "with failover", |world| {
+            world.chained(failover(), &["api."]);
+        });
+        let part = "failover of api to api-backup";
+        assert_line(version, Place::Name, PlaceVerdict::Possible, part, |world| {
+            world.chained(failover(), &["api-backup"]);
+        });
+        // Neither has a proxy
+        assert_line(version, Place::Name, PlaceVerdict::Fault, "Consul has no proxy", |world| {
+            world.chained(failover(), &["api"]);
+        });
+    }
+}
+
+#[test]
+fn datacenter_without_a_route_is_a_fault_and_another_failure_is_unknown() {
+    for version in BOTH {
+        let elsewhere = |reason: &'static str| {
+            move |world: &mut World| {
+                world.chained(chain(version, "redirect to another datacenter"), &[]);
+                let (subject, reason) = ("proxies of service api".to_owned(), reason.to_owned());
+                let error = ConsulError::Refused { subject, status: 500, reason };
+                world.destination.proxies.values_mut().for_each(|proxies| *proxies = Err(error.clone().into()));
+            }
+        };
+        let part = "Consul has no route to datacenter dc2";
+        assert_line(version, Place::Name, PlaceVerdict::Fault, part, elsewhere("No path to datacenter"));
+        assert_line(version, Place::Name, PlaceVerdict::Unknown, "busy", elsewhere("busy"));
+    }
+}
+
+#[test]
+fn part_of_the_requests_that_goes_nowhere_is_a_fault() {
+    for version in BOTH {
+        let splitter = || chain(version, "splitter with a service that is not there");
+        let part = "10 % of the requests go to api-canary, of which Consul has no proxy";
+        let line = assert_line(version, Place::Name, PlaceVerdict::Fault, part, |world| {
+            world.chained(splitter(), &["api-canary"]);
+        });
+        assert_eq!(line.commands, ["consul config read -kind service-splitter -name api"]);
+    }
+}
+
+#[test]
+fn route_to_nothing_is_a_fault_of_the_requests_that_take_it() {
+    for version in BOTH {
+        let asked = |request: Option<HttpRequest>| {
+            move |world: &mut World| {
+                world.chained(chain(version, "router"), &["admin"]);
+                world.request = request;
+            }
+        };
+        let part = "requests /admin… go to admin, of which Consul has no proxy";
+        assert_line(version, Place::Name, PlaceVerdict::Possible, part, asked(None));
+        assert_line(version, Place::Name, PlaceVerdict::Fault, part, asked(Some(get("/admin/users"))));
+        assert_line(
+            version,
+            Place::Name,
+            PlaceVerdict::Ok,
+            "means requests GET /health: api",
+            asked(Some(get("/health"))),
+        );
+        assert_line(version, Place::Name, PlaceVerdict::Ok, "means api", asked(Some(get("/v1"))));
+    }
+}
