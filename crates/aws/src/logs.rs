@@ -1,11 +1,14 @@
 //! `CloudWatch` Logs: the lines of a log group that match a pattern, for the history of the controller, and the end of a stream, for
 //! what a container said.
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 use async_trait::async_trait;
 use aws_sdk_cloudwatchlogs::{
-    Client, config::Builder, error::SdkError, operation::filter_log_events::FilterLogEventsOutput,
+    Client,
+    config::Builder,
+    error::{ProvideErrorMetadata, SdkError},
+    operation::{filter_log_events::FilterLogEventsOutput, get_log_events::GetLogEventsOutput},
 };
 use aws_types::SdkConfig;
 use jiff::Timestamp;
@@ -19,6 +22,9 @@ const PAGE_TIME: Duration = Duration::from_secs(30);
 const MAX_PAGES: usize = 200;
 /// The most lines of one search.
 const MAX_LINES: usize = 50_000;
+/// The most calls to find the end of a stream: a page may be empty although there are events before it.
+/// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_GetLogEvents.html>
+const MAX_PAGES_OF_STREAM: usize = 10;
 
 /// Why a log group could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +37,12 @@ pub enum LogsError {
         "log group {group} has no stream {stream}, or does not exist: the container has logged nothing, or the stream was deleted"
     )]
     UnknownStream { group: String, stream: String },
+    /// AWS refused the call.
+    #[error(
+        "log group {group}: CloudWatch Logs refused the call: {reason}. Allow {action} on this log group in the policies of the \
+         caller, its boundary and the organisation's policies"
+    )]
+    Refused { group: String, action: &'static str, reason: String },
     /// The call failed, after retries.
     #[error("log group {group}: the call failed: {reason}")]
     Failed { group: String, reason: String },
@@ -39,12 +51,27 @@ pub enum LogsError {
         "log group {group}: the search stopped after {MAX_LINES} lines or {MAX_PAGES} pages. Ask for a shorter time"
     )]
     TooMuch { group: String },
+    /// The pages at the end of the stream were empty.
+    #[error(
+        "log group {group}, stream {stream}: the last {MAX_PAGES_OF_STREAM} pages are empty. Look at it in the console"
+    )]
+    EmptyPages { group: String, stream: String },
+}
+
+impl LogsError {
+    fn of_call(group: &str, action: &'static str, error: &(impl Error + ProvideErrorMetadata + 'static)) -> Self {
+        let (group, reason) = (group.to_owned(), describe(error));
+        match error.code() {
+            Some("AccessDeniedException") => Self::Refused { group, action, reason },
+            _ => Self::Failed { group, reason },
+        }
+    }
 }
 
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEvent {
-    /// When `CloudWatch` Logs got it.
+    /// When it was logged, as the log driver says.
     pub at: Timestamp,
     pub text: String,
 }
@@ -56,7 +83,7 @@ pub trait Logs: Send + Sync {
     /// [filter pattern](https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html), all of them.
     async fn lines(&self, group: &str, pattern: &str, since: Timestamp) -> Result<Vec<LogEvent>, LogsError>;
 
-    /// The last lines of a stream, at most so many, oldest first. One call.
+    /// The last lines of a stream, at most so many, oldest first. One call, and another one for each empty page.
     async fn last_lines(&self, group: &str, stream: &str, most: u16) -> Result<Vec<LogEvent>, LogsError>;
 }
 
@@ -82,7 +109,25 @@ impl AwsLogs {
             SdkError::ServiceError(answer) if answer.err().is_resource_not_found_exception() => {
                 LogsError::UnknownGroup { group: group.to_owned() }
             }
-            _ => LogsError::Failed { group: group.to_owned(), reason: describe(&error) },
+            _ => LogsError::of_call(group, "logs:FilterLogEvents", &error),
+        })
+    }
+
+    /// A page of a stream: its end, or what is before a token.
+    async fn page_of_stream(
+        &self,
+        group: &str,
+        stream: &str,
+        most: u16,
+        token: Option<String>,
+    ) -> Result<GetLogEventsOutput, LogsError> {
+        let call = self.0.get_log_events().log_group_name(group).log_stream_name(stream);
+        let call = call.start_from_head(false).limit(most.into()).set_next_token(token);
+        call.send().await.map_err(|error| match &error {
+            SdkError::ServiceError(answer) if answer.err().is_resource_not_found_exception() => {
+                LogsError::UnknownStream { group: group.to_owned(), stream: stream.to_owned() }
+            }
+            _ => LogsError::of_call(group, "logs:GetLogEvents", &error),
         })
     }
 }
@@ -106,16 +151,17 @@ impl Logs for AwsLogs {
     }
 
     async fn last_lines(&self, group: &str, stream: &str, most: u16) -> Result<Vec<LogEvent>, LogsError> {
-        let call = self.0.get_log_events().log_group_name(group).log_stream_name(stream);
-        // From the end; the answer itself is oldest first.
-        let call = call.start_from_head(false).limit(most.into());
-        let answer = call.send().await.map_err(|error| match &error {
-            SdkError::ServiceError(answer) if answer.err().is_resource_not_found_exception() => {
-                LogsError::UnknownStream { group: group.to_owned(), stream: stream.to_owned() }
+        let mut token = None;
+        for _ in 0..MAX_PAGES_OF_STREAM {
+            let page = self.page_of_stream(group, stream, most, token.clone()).await?;
+            let before = page.next_backward_token().map(str::to_owned);
+            // The token of the request says that nothing is before it.
+            if !page.events().is_empty() || before.is_none() || before == token {
+                return Ok(page.events().iter().filter_map(|event| read(event.timestamp(), event.message())).collect());
             }
-            _ => LogsError::Failed { group: group.to_owned(), reason: describe(&error) },
-        })?;
-        Ok(answer.events().iter().filter_map(|event| read(event.timestamp(), event.message())).collect())
+            token = before;
+        }
+        Err(LogsError::EmptyPages { group: group.to_owned(), stream: stream.to_owned() })
     }
 }
 

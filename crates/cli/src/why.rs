@@ -136,11 +136,11 @@ impl Asking<'_> {
 
     /// Reads the log of the container that the conclusion names.
     async fn add_log(&self, report: &mut WhyReport) {
-        let Some(log) = &report.log else { return };
+        let Some(stream) = report.log.as_ref().and_then(|log| log.stream.as_ref()) else { return };
         self.progress.say("reading the log of the container");
-        let region = log.region.clone().map(Region::new).or_else(|| self.clients.sdk.region().cloned());
+        let region = stream.region.clone().map(Region::new).or_else(|| self.clients.sdk.region().cloned());
         let sdk = self.clients.sdk.clone().into_builder().region(region).build();
-        let answer = last_lines(&AwsLogs::new(&sdk), &log.group, &log.stream).await;
+        let answer = last_lines(&AwsLogs::new(&sdk), &stream.group, &stream.name).await;
         report.add_log(answer, self.arguments.logs);
     }
 
@@ -254,11 +254,12 @@ fn timeline(events: &[PastEvent], medium: Medium) -> Sheet {
 
 /// The lines of a container's log, or why there are none.
 fn container_log(log: &ContainerLog, medium: Medium) -> String {
-    let heading = format!("Log of {} (log group {}, stream {})", log.container, log.group, log.stream);
+    let stream = log.stream.as_ref().map(|it| format!(" (log group {}, stream {})", it.group, it.name));
+    let heading = format!("Log of {}{}", log.container, stream.unwrap_or_default());
     let mut out = format!("\n{}\n", wrapped(&Cell::new(heading, Tone::Strong), medium));
     match &log.problem {
         Some(problem) => out.push_str(&wrapped(&Cell::new(format!("not read: {problem}"), Tone::Pending), medium)),
-        None if log.lines.is_empty() => out.push_str("no lines\n"),
+        None if log.lines.is_empty() => out.push_str(&wrapped(&Cell::new("it is empty", Tone::Pending), medium)),
         None => {
             let mut sheet = Sheet::new(&["time (UTC)", "line"]);
             for line in &log.lines {
@@ -303,7 +304,7 @@ fn tone(condition: Condition) -> Tone {
 
 #[cfg(test)]
 mod tests {
-    use diagnosis::{Who, WhyCause, WhySubject};
+    use diagnosis::{LogStream, LoggedLine, Who, WhyCause, WhySubject};
     use jiff::{SignedDuration, Timestamp};
 
     use super::*;
@@ -354,6 +355,36 @@ mod tests {
             11-23 11:40:02  Consul      now has no instance of the task\n\n\
             Consul has lost it. The next sweep registers it again\n";
         assert_eq!(shown(None, false), expected);
+    }
+
+    #[test]
+    fn log_of_the_container_or_why_it_was_not_read_is_before_the_conclusion() {
+        let log = |stream, text: Option<&str>, problem: Option<&str>| {
+            let at = "2026-11-23T11:40:01Z".parse().unwrap();
+            let lines = text.map(|text| LoggedLine { at, text: text.to_owned() }).into_iter().collect();
+            let problem = problem.map(str::to_owned);
+            Some(ContainerLog {
+                container: "app".to_owned(),
+                stream,
+                lines,
+                meaning: None,
+                problem,
+                is_of_the_mesh: false,
+            })
+        };
+        let stream = || Some(LogStream { group: "/web".to_owned(), region: None, name: "ecs/app/0".to_owned() });
+        for (log, expected) in [
+            (
+                log(stream(), Some("panic: no port"), None),
+                "Log of app (log group /web, stream ecs/app/0)\n\ntime (UTC)      line\n11-23 11:40:01  panic: no port",
+            ),
+            (log(stream(), None, None), "Log of app (log group /web, stream ecs/app/0)\n\nit is empty"),
+            (log(None, None, Some("its log driver is splunk")), "Log of app\n\nnot read: its log driver is splunk"),
+        ] {
+            let shown = text(&WhyReport { log, ..report() }, Medium { width: None, in_colour: false });
+            let end = format!("\n\n{expected}\n\nConsul has lost it. The next sweep registers it again\n");
+            assert!(shown.ends_with(&end), "{shown}");
+        }
     }
 
     #[test]

@@ -122,8 +122,8 @@ mod tests {
             Ok(self.lines.iter().map(|text| Logged { at: since, text: (*text).to_owned() }).collect())
         }
 
-        async fn last_lines(&self, _: &str, _: &str, _: u16) -> Result<Vec<Logged>, LogsError> {
-            unreachable!("the history is not in one stream")
+        async fn last_lines(&self, group: &str, stream: &str, _: u16) -> Result<Vec<Logged>, LogsError> {
+            Err(LogsError::UnknownStream { group: group.to_owned(), stream: stream.to_owned() })
         }
     }
 

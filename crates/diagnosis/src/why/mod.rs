@@ -21,7 +21,7 @@ use observe::Inspection;
 use self::{evidence::TaskEvidence, report::Conclusion};
 pub use self::{
     evidence::{AuditError, Background},
-    log::{ContainerLog, LoggedLine, Meaning},
+    log::{ContainerLog, LogStream, LoggedLine, Meaning},
     report::{Condition, PastEvent, Who, WhyCause, WhyReport, WhySubject},
     service::{Found, Within, find_service, why_service},
 };

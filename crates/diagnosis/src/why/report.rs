@@ -94,8 +94,8 @@ impl Conclusion {
     }
 
     /// The same, with the log that explains it.
-    pub(super) fn with_log(self, log: Option<ContainerLog>) -> Self {
-        Self { log, ..self }
+    pub(super) fn with_log(self, log: impl Into<Option<ContainerLog>>) -> Self {
+        Self { log: log.into(), ..self }
     }
 
     pub(super) fn healthy() -> Self {

@@ -1,7 +1,5 @@
 //! What the programs of the mesh write when they fail, and what it means.
 
-use observe::LogEvent;
-
 use super::Meaning;
 
 /// A message that is known.
@@ -151,10 +149,8 @@ pub(in crate::why) const KNOWN_MESSAGES: [KnownMessage; 24] = [
     ),
 ];
 
-/// What the last line with a known message means.
-pub(super) fn meaning(events: &[LogEvent]) -> Option<Meaning> {
-    events.iter().rev().find_map(|event| {
-        let is_it = |message: &&KnownMessage| message.parts.iter().all(|part| event.text.contains(part));
-        KNOWN_MESSAGES.iter().find(is_it).map(|message| message.meaning)
-    })
+/// What a line with a known message means.
+pub(super) fn meaning(text: &str) -> Option<Meaning> {
+    let is_it = |message: &&KnownMessage| message.parts.iter().all(|part| text.contains(part));
+    KNOWN_MESSAGES.iter().find(is_it).map(|message| message.meaning)
 }

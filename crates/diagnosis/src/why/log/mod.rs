@@ -2,14 +2,15 @@
 
 mod messages;
 mod redaction;
+mod shown;
 
 use jiff::Timestamp;
 use observe::{LogEvent, LogsError};
 use serde::Serialize;
 
+use self::messages::meaning;
 #[cfg(test)]
-pub(super) use self::messages::KNOWN_MESSAGES;
-pub(super) use self::redaction::without_secrets;
+pub(super) use self::{messages::KNOWN_MESSAGES, redaction::without_secrets, shown::line};
 use super::WhyReport;
 
 /// How many lines are shown, unless all that were read are wanted.
@@ -25,12 +26,8 @@ const ERRORS: [&str; 8] = ["error", "[err]", "critical", "fatal", "panic", "exce
 pub struct ContainerLog {
     /// The name of the container.
     pub container: String,
-    /// The log group.
-    pub group: String,
-    /// The region of the log group; null if the definition does not say it.
-    pub region: Option<String>,
-    /// The stream in the group.
-    pub stream: String,
+    /// Where it is in CloudWatch Logs; null if it is not there, or if that is not known.
+    pub stream: Option<LogStream>,
     /// Its last errors, or its last lines if none is an error; oldest first. Secrets are left out.
     pub lines: Vec<LoggedLine>,
     /// What the last known message means; null if none is known.
@@ -42,14 +39,27 @@ pub struct ContainerLog {
     pub is_of_the_mesh: bool,
 }
 
+/// A stream in CloudWatch Logs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct LogStream {
+    /// The log group.
+    pub group: String,
+    /// The region of the log group; null if the definition does not say it.
+    pub region: Option<String>,
+    /// The name of the stream.
+    pub name: String,
+}
+
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoggedLine {
-    /// When CloudWatch Logs got it.
+    /// When it was logged.
     pub at: Timestamp,
-    /// The line.
+    /// The line, or its beginning: without secrets, colours and control characters.
     pub text: String,
 }
 
@@ -65,16 +75,13 @@ pub struct Meaning {
 }
 
 impl ContainerLog {
-    /// A log that is not read yet.
-    pub(crate) fn unread(
-        container: &str,
-        group: String,
-        region: Option<String>,
-        stream: String,
-        is_of_the_mesh: bool,
-    ) -> Self {
-        let container = container.to_owned();
-        Self { container, group, region, stream, lines: Vec::new(), meaning: None, problem: None, is_of_the_mesh }
+    /// A log that is not read yet, or why it cannot be.
+    pub(crate) fn unread(container: &str, stream: Result<LogStream, String>, is_of_the_mesh: bool) -> Self {
+        let (stream, problem) = match stream {
+            Ok(stream) => (Some(stream), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        Self { container: container.to_owned(), stream, lines: Vec::new(), meaning: None, problem, is_of_the_mesh }
     }
 }
 
@@ -89,24 +96,25 @@ impl WhyReport {
                 return;
             }
         };
-        log.meaning = log.is_of_the_mesh.then(|| messages::meaning(&events)).flatten();
+        let errors = last_errors(&events);
+        log.meaning = log.is_of_the_mesh.then(|| errors.iter().rev().find_map(|event| meaning(&event.text))).flatten();
         if let Some(Meaning { sentence, .. }) = log.meaning {
-            self.conclusion = format!("{}. The log of {} says why: {sentence}", self.conclusion, log.container);
+            self.conclusion = format!("{}. The log of {} says: {sentence}", self.conclusion, log.container);
         }
-        let shown = if shows_all { events } else { last_errors(events) };
-        let line = |event: LogEvent| LoggedLine { at: event.at, text: without_secrets(event.text.trim_end()) };
-        log.lines = shown.into_iter().map(line).collect();
+        let shown = if shows_all { events.iter().collect() } else { errors };
+        log.lines =
+            shown.into_iter().map(|event| LoggedLine { at: event.at, text: shown::line(&event.text) }).collect();
     }
 }
 
 /// The last lines about errors, or the last lines.
-fn last_errors(mut events: Vec<LogEvent>) -> Vec<LogEvent> {
-    let is_error = |event: &LogEvent| {
-        let text = event.text.to_ascii_lowercase();
-        ERRORS.iter().any(|word| text.contains(word))
-    };
-    if events.iter().any(is_error) {
-        events.retain(is_error);
-    }
-    events.split_off(events.len().saturating_sub(SHOWN))
+fn last_errors(events: &[LogEvent]) -> Vec<&LogEvent> {
+    let errors: Vec<&LogEvent> = events.iter().filter(|event| is_error(&event.text)).collect();
+    let mut last = if errors.is_empty() { events.iter().collect() } else { errors };
+    last.split_off(last.len().saturating_sub(SHOWN))
+}
+
+fn is_error(text: &str) -> bool {
+    let in_lower_case = text.to_ascii_lowercase();
+    ERRORS.iter().any(|word| in_lower_case.contains(word)) || meaning(text).is_some()
 }

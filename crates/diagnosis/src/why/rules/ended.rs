@@ -238,7 +238,7 @@ pub(super) fn health_check(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         evidence.audit_says()
     );
     let conclusion = Conclusion::faulty(WhyCause::HealthCheckFailed, sentence);
-    Some(conclusion.with_log(names.first().and_then(|name| evidence.unread_log(name))))
+    Some(conclusion.with_log(names.first().map(|name| evidence.unread_log(name))))
 }
 
 /// An essential container exited.
@@ -264,7 +264,7 @@ pub(super) fn essential_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
     };
     let sentence = format!("It stopped because {what}. Read {log} and fix the error{}", evidence.audit_says());
     let conclusion = Conclusion::faulty(WhyCause::EssentialContainerExited, sentence);
-    Some(conclusion.with_log(first.and_then(|container| evidence.unread_log(&container.name))))
+    Some(conclusion.with_log(first.map(|container| evidence.unread_log(&container.name))))
 }
 
 /// It did not start for another reason.
