@@ -25,6 +25,10 @@ export PROPTEST_RNG_SEED := 1
 
 export PATH := $(tools)/bin:$(tools)/venv/bin:$(PATH)
 export CARGO_TARGET_DIR := $(CURDIR)/target
+# A fresh clone builds once: what the next build could reuse only fills the disk.
+ifdef CI
+export CARGO_INCREMENTAL := 0
+endif
 export SAM_CLI_TELEMETRY := 0
 # The SAM CLI's directory for its own files, instead of the home directory.
 export __SAM_CLI_APP_DIR := $(tools)/sam

@@ -1,5 +1,5 @@
 //! The cost model: the number of calls for each kind of event, counted by recorders in front of a real Consul and MiniStack.
-//! The numbers are those of the table in docs/explanation/cost.md.
+//! The numbers are those of the table in docs/contributing/calls.md.
 
 use std::sync::Arc;
 

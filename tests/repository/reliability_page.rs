@@ -1,12 +1,14 @@
-//! The tests that the pages for contributors name exist.
+//! The tests that the pages for contributors name exist, and each promise, threat and failure names some.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-const PAGE: &str = include_str!("../../docs/contributing/evidence.md");
+const EVIDENCE: &str = include_str!("../EVIDENCE.md");
+const SEARCH: &str = include_str!("../../docs/contributing/evidence.md");
 const DEVELOPMENT: &str = include_str!("../../docs/contributing/development.md");
 const ARCHITECTURE: &str = include_str!("../../docs/contributing/architecture.md");
-
+const PROMISES: &str = include_str!("../../docs/explanation/promises.md");
 const CASES: &str = include_str!("../../docs/contributing/cases.md");
+const FAILURES: &str = include_str!("../../docs/explanation/outages.md");
 
 /// The names of all tests below a folder.
 fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {
@@ -46,13 +48,36 @@ fn named(page: &str) -> BTreeSet<&str> {
     words.filter(is_name).collect()
 }
 
+/// The part of a page below a heading of the second level, up to the next one.
+fn section<'p>(page: &'p str, heading: &str) -> &'p str {
+    let (_, below) = page.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading}"));
+    below.split("\n## ").next().unwrap_or_default()
+}
+
+/// The cells of the rows of the tables in a text, without their heads.
+fn rows(text: &str) -> Vec<Vec<&str>> {
+    let mut rows = Vec::new();
+    let mut is_below_head = false;
+    for line in text.lines() {
+        if line.starts_with("| ---") {
+            is_below_head = true;
+        } else if let Some(row) = line.strip_prefix("| ").and_then(|line| line.strip_suffix(" |")) {
+            rows.extend(is_below_head.then(|| row.split(" | ").collect()));
+        } else {
+            is_below_head = false;
+        }
+    }
+    rows
+}
+
 #[test]
 fn every_test_on_the_pages_exists() {
     let mut tests = BTreeSet::new();
     for folder in ["crates", "src", "testing", "tests"] {
         tests_below(Path::new(folder), &mut tests);
     }
-    let pages = [(PAGE, 80), (DEVELOPMENT, 5), (ARCHITECTURE, 5)].map(|(page, least)| (named(page), least));
+    let pages = [(EVIDENCE, 80), (SEARCH, 5), (DEVELOPMENT, 5), (ARCHITECTURE, 5)];
+    let pages = pages.map(|(page, least)| (named(page), least));
     assert!(pages.iter().all(|(names, least)| names.len() >= *least), "{pages:#?}");
     let missing: Vec<&&str> =
         pages.iter().flat_map(|(names, _)| names).filter(|name| !tests.contains(**name)).collect();
@@ -77,15 +102,36 @@ fn every_case_names_its_tests() {
 }
 
 #[test]
-fn every_threat_and_failure_names_a_test() {
-    let rows = PAGE.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
-    let (_, tables) = PAGE.split_once("### Who can do what").expect("the threats");
-    let (tables, _) = tables.split_once("## How it was searched").expect("the end of the failures");
-    let rows: Vec<&str> = rows.filter(|row| tables.contains(*row) && !row.contains("| tests |")).collect();
-    assert!(rows.len() > 40, "{}", rows.len());
-    for row in rows {
-        let tests = row.trim_end_matches(" |").rsplit(" | ").next().expect("a last column");
-        let is_proved = !named(tests).is_empty() || tests.contains("deny.toml") || tests.contains("above");
-        assert!(is_proved, "no test in: {row}");
+fn every_promise_names_a_test() {
+    let anchor = |heading: &str| {
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -".contains(*c));
+        kept.collect::<String>().to_lowercase().replace(' ', "-")
+    };
+    let items: Vec<&str> = section(EVIDENCE, "## Promises").split("\n- ").collect();
+    let promises: Vec<&str> = PROMISES.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert!(promises.len() > 8, "{promises:?}");
+    for promise in promises {
+        let link = format!("promises.md#{})", anchor(promise));
+        let item = items.iter().find(|item| item.contains(&link)).unwrap_or_else(|| panic!("no {link}"));
+        assert!(!named(item).is_empty(), "no test of: {promise}");
     }
+}
+
+#[test]
+fn every_threat_and_failure_names_a_test() {
+    let (threats, failures) = (section(EVIDENCE, "## Threat model"), section(EVIDENCE, "## Failure modes"));
+    let rows = [rows(threats), rows(failures)].concat();
+    assert!(rows.len() > 90, "{}", rows.len());
+    for row in rows {
+        let tests = row.last().expect("a last column");
+        let is_proved = !named(tests).is_empty() || tests.contains("deny.toml") || tests.contains("above");
+        assert!(is_proved, "no test in: {row:?}");
+    }
+}
+
+#[test]
+fn every_failure_that_users_read_of_has_tests() {
+    let tested: BTreeSet<&str> = rows(section(EVIDENCE, "## Failure modes")).iter().map(|row| row[0]).collect();
+    let described: BTreeSet<&str> = rows(section(FAILURES, "## Failure modes")).iter().map(|row| row[0]).collect();
+    assert_eq!(described, tested);
 }

@@ -94,7 +94,7 @@ pub(super) fn events(fresh: &[RevisionFindings<'_>]) -> Vec<Event> {
         severity: found.severity.as_str().to_owned(),
         container: found.container.clone(),
         message: found.message.clone(),
-        effect: found.rule.effect.to_owned(),
+        effect: found.rule.texts().effect.to_owned(),
         help: found.help.clone(),
         page: found.page(),
         fingerprint: id.to_string(),
@@ -169,9 +169,9 @@ fn paragraph(found: &Reported) -> String {
         found.severity.as_str(),
         found.message,
         found.rule.id,
-        found.rule.effect,
+        found.rule.texts().effect,
         found.help,
-        found.page(),
+        found.more(),
     );
     if text.len() > MAX_FINDING {
         let end = (0..=MAX_FINDING).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();

@@ -1,42 +1,12 @@
-//! Correct definitions, and the examples of rules: correct definitions with one defect.
+//! For tests: correct definitions, and changes of them.
 
 use serde_json::Value;
 
 use mesh::consul_ecs::CONFIG_VARIABLE;
 
-/// A correct definition with one defect, and the same definition without it.
-///
-/// Paths are as in ECS's JSON, with the name of a list's item in brackets:
-/// `containerDefinitions[consul-dataplane].user`. `config` is the configuration of consul-ecs in every container that
-/// has it: `config.proxy.publicListenerPort`; `config@consul-ecs-health-sync` is one container's.
-#[derive(Debug)]
-pub struct Example {
-    /// The correct definition that it starts from.
-    pub base: Base,
-    /// Changes to the base, for both definitions: path and JSON.
-    pub given: &'static [(&'static str, &'static str)],
-    /// The path of the defect.
-    pub at: &'static str,
-    /// The wrong value as JSON; `None` if the value is missing.
-    pub fails: Option<&'static str>,
-    /// The correct value.
-    pub repaired: Repaired,
-}
-
-/// The correct value of an example.
-#[derive(Debug, Clone, Copy)]
-pub enum Repaired {
-    /// As in the base: possibly none.
-    AsInBase,
-    /// This JSON.
-    To(&'static str),
-    /// None, although the base has one.
-    ByRemoval,
-}
-
-/// A correct definition that examples start from.
+/// A correct definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Base {
+pub(crate) enum Base {
     /// A service with a Consul client agent.
     Client,
     /// A mesh gateway with a Consul client agent.
@@ -65,7 +35,7 @@ pub enum Base {
 
 impl Base {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Client,
         Self::ClientGateway,
         Self::ControlPlane,
@@ -81,7 +51,7 @@ impl Base {
     ];
 
     /// The definition as JSON.
-    pub fn json(self) -> &'static str {
+    pub(crate) fn json(self) -> &'static str {
         match self {
             Self::Client => include_str!("bases/client.json"),
             Self::ClientGateway => include_str!("bases/client-gateway.json"),
@@ -100,78 +70,18 @@ impl Base {
 }
 
 impl Base {
-    /// An example with the value `fails` at the path `at`.
-    pub const fn wrong(self, at: &'static str, fails: &'static str) -> Example {
-        Example { base: self, given: &[], at, fails: Some(fails), repaired: Repaired::AsInBase }
-    }
-
-    /// An example without a value at the path `at`.
-    pub const fn missing(self, at: &'static str) -> Example {
-        Example { base: self, given: &[], at, fails: None, repaired: Repaired::AsInBase }
-    }
-
-    /// An example with a value at the path `at`, where none is correct, although the base has one.
-    pub const fn needless(self, at: &'static str, fails: &'static str) -> Example {
-        Example { base: self, given: &[], at, fails: Some(fails), repaired: Repaired::ByRemoval }
-    }
-}
-
-impl Example {
-    /// The same with changes to the base.
-    #[must_use]
-    pub const fn given(self, given: &'static [(&'static str, &'static str)]) -> Self {
-        Self { given, ..self }
-    }
-
-    /// The same with another correct value than the base's.
-    #[must_use]
-    pub const fn repaired_to(self, json: &'static str) -> Self {
-        Self { repaired: Repaired::To(json), ..self }
-    }
-
-    /// The definition with the defect. `None` if the example itself is wrong: its JSON or its path.
-    pub fn broken(&self) -> Option<Value> {
-        let mut definition = self.correct_base()?;
-        self.put(&mut definition, self.fails)?;
-        Some(definition)
-    }
-
-    /// The definition without the defect. `None` if the example itself is wrong: its JSON or its path.
-    pub fn repaired(&self) -> Option<Value> {
-        let mut definition = self.correct_base()?;
-        match self.repaired {
-            Repaired::AsInBase => {}
-            Repaired::To(json) => drop(self.put(&mut definition, Some(json))?),
-            Repaired::ByRemoval => drop(self.put(&mut definition, None)?),
+    /// The definition with other values at these paths: JSON, or `None` for no value. `None` if a path or the JSON is wrong.
+    ///
+    /// Paths are as in ECS's JSON, with the name of a list's item in brackets:
+    /// `containerDefinitions[consul-dataplane].user`. `config` is the configuration of consul-ecs in every container that
+    /// has it: `config.proxy.publicListenerPort`; `config@consul-ecs-health-sync` is one container's.
+    pub(crate) fn with<'c>(self, changes: impl IntoIterator<Item = (&'c str, Option<&'c str>)>) -> Option<Value> {
+        let mut definition: Value = serde_json::from_str(self.json()).ok()?;
+        for (path, json) in changes {
+            let value = json.map(serde_json::from_str::<Value>).transpose().ok()?;
+            put(&mut definition, path, value.as_ref())?;
         }
         Some(definition)
-    }
-
-    /// The wrong value; `None` if it is missing.
-    pub fn wrong_value(&self) -> Option<Value> {
-        serde_json::from_str(self.fails?).ok()
-    }
-
-    /// The correct value; `None` if there must be none.
-    pub fn correct_value(&self) -> Option<Value> {
-        match self.repaired {
-            Repaired::AsInBase => put(&mut self.correct_base()?, self.at, None).filter(|value| !value.is_null()),
-            Repaired::To(json) => serde_json::from_str(json).ok(),
-            Repaired::ByRemoval => None,
-        }
-    }
-
-    fn correct_base(&self) -> Option<Value> {
-        let mut definition: Value = serde_json::from_str(self.base.json()).ok()?;
-        for (path, given) in self.given {
-            put(&mut definition, path, Some(&serde_json::from_str(given).ok()?))?;
-        }
-        Some(definition)
-    }
-
-    fn put(&self, definition: &mut Value, json: Option<&str>) -> Option<Value> {
-        let value = json.map(serde_json::from_str::<Value>).transpose().ok()?;
-        put(definition, self.at, value.as_ref())
     }
 }
 

@@ -76,7 +76,7 @@ impl Finding {
         let file = file.unwrap_or_else(|| home.clone());
         Self {
             rule,
-            severity: severity.unwrap_or(rule.severity),
+            severity: severity.unwrap_or_else(|| rule.texts().severity),
             file,
             home,
             call: None,

@@ -12,11 +12,13 @@
 
 mod deployment;
 pub mod draft;
-pub mod example;
+#[cfg(test)]
+mod example;
 pub mod finding;
 pub mod fix;
 pub mod ignore;
 pub mod inject;
+pub mod page;
 pub mod report;
 pub mod rule;
 pub mod rules;

@@ -6,79 +6,65 @@ use audit_read::app_mesh::{Resource, ResourceKind, Resources};
 
 use super::{
     draft::{Draft, Findings},
-    example::Example,
-    severity::Severity,
+    page::{Page, Texts},
     subject::{Feature, Generation, Subject},
 };
 
-/// A rule: what it checks, why, and an example.
+/// A rule: what it checks, and the page that explains it.
 #[derive(Debug)]
 pub struct Rule {
     /// Its ID: `consul-…`, `appmesh-…` or `ecs-…`.
     pub id: &'static str,
-    /// What a correct definition has, in one phrase.
-    pub summary: &'static str,
-    /// How severe a violation is.
-    pub severity: Severity,
     /// What it checks.
     pub applies: Applies,
-    /// Whether `ecs-mesh fix` can fix its findings, at least in some definitions.
-    pub is_fixable: bool,
-    /// What a violation causes at run time, in one phrase.
-    pub effect: &'static str,
-    /// The reasons in full, in Markdown.
-    pub explanation: &'static str,
-    /// The pages of documentation that it is based on.
-    pub sources: &'static [&'static str],
-    /// A definition that violates it, with its correction. `None` if one definition alone cannot show it.
-    pub example: Option<Example>,
     /// The check itself.
     pub check: RuleFunction,
+    /// Its page, with all of its texts.
+    pub page: Page,
 }
 
 impl Rule {
     /// A rule that finds at most one defect in a task definition.
-    pub const fn once_per_task(applies: Applies, check: fn(&Subject<'_>) -> Option<Draft>) -> Self {
-        Self::without_texts(applies, RuleFunction::OncePerTask(check))
+    pub const fn once_per_task(page: Page, applies: Applies, check: fn(&Subject<'_>) -> Option<Draft>) -> Self {
+        Self { id: page.id, applies, check: RuleFunction::OncePerTask(check), page }
     }
 
     /// A rule that finds any number of defects in a task definition.
-    pub const fn of_task(applies: Applies, check: fn(&Subject<'_>, &mut Findings)) -> Self {
-        Self::without_texts(applies, RuleFunction::Task(check))
+    pub const fn of_task(page: Page, applies: Applies, check: fn(&Subject<'_>, &mut Findings)) -> Self {
+        Self { id: page.id, applies, check: RuleFunction::Task(check), page }
     }
 
     /// A rule that finds at most one defect in an App Mesh resource of these kinds.
     pub const fn once_per_resource(
+        page: Page,
         kinds: &'static [ResourceKind],
         check: fn(&Resources, &Resource) -> Option<Draft>,
     ) -> Self {
-        Self::without_texts(Applies::AppMeshResources, RuleFunction::OncePerResource(kinds, check))
+        Self {
+            id: page.id,
+            applies: Applies::AppMeshResources,
+            check: RuleFunction::OncePerResource(kinds, check),
+            page,
+        }
     }
 
     /// A rule that checks all App Mesh resources of a run together.
-    pub const fn of_resources(check: fn(&Resources, &[Subject<'_>], &mut ResourceFindings<'_>)) -> Self {
-        Self::without_texts(Applies::AppMeshResources, RuleFunction::Resources(check))
+    pub const fn of_resources(page: Page, check: fn(&Resources, &[Subject<'_>], &mut ResourceFindings<'_>)) -> Self {
+        Self { id: page.id, applies: Applies::AppMeshResources, check: RuleFunction::Resources(check), page }
     }
 
     /// A rule that checks all task definitions of a run together.
-    pub const fn of_tasks(applies: Applies, check: fn(&[Subject<'_>], &Resources, &mut TaskFindings<'_>)) -> Self {
-        Self::without_texts(applies, RuleFunction::Tasks(check))
+    pub const fn of_tasks(
+        page: Page,
+        applies: Applies,
+        check: fn(&[Subject<'_>], &Resources, &mut TaskFindings<'_>),
+    ) -> Self {
+        Self { id: page.id, applies, check: RuleFunction::Tasks(check), page }
     }
 
-    /// What a rule has unless it says otherwise. Each rule adds its texts: a test fails if one is missing.
-    const fn without_texts(applies: Applies, check: RuleFunction) -> Self {
-        Self {
-            id: "",
-            summary: "",
-            severity: Severity::Error,
-            applies,
-            is_fixable: false,
-            effect: "",
-            explanation: "",
-            sources: &[],
-            example: None,
-            check,
-        }
+    /// What its page says.
+    pub fn texts(&self) -> &Texts {
+        self.page.texts()
     }
 
     /// Whether it is about App Mesh, whose support has ended.

@@ -8,7 +8,7 @@ use serde::{
 };
 
 /// The severity of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Useful to know.
@@ -16,10 +16,16 @@ pub enum Severity {
     /// It works, but may fail later.
     Warning,
     /// It does not work.
+    #[default]
     Error,
 }
 
 impl Severity {
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Error, Self::Warning, Self::Info].into_iter().find(|severity| severity.as_str() == name)
+    }
+
     /// Its name in reports.
     pub fn as_str(self) -> &'static str {
         self.pick(["error", "warning", "info"])

@@ -13,7 +13,7 @@ use audit::{
     audit,
     finding::Finding,
     ignore::{self, Baseline, Config, Origin, Sorted},
-    report::{Format, Report, Reported, counted},
+    report::{Format, Report, Reported, counted, plain},
     rules::rules as all_rules,
     severity::Threshold,
 };
@@ -328,7 +328,7 @@ fn statistics(report: &Report, medium: Medium) -> String {
     }
     let mut counted: Vec<Vec<&Reported>> = by_rule.into_values().collect();
     counted.sort_by_key(|findings| Reverse(findings.len()));
-    let mut sheet = Sheet::new(&["rule", "count", "severity", "fix", "what a correct definition has"]);
+    let mut sheet = Sheet::new(&["rule", "count", "severity", "fix", "what is wrong"]);
     counted.iter().filter_map(|findings| row(findings)).for_each(|row| sheet.add(row));
     sheet.text(medium)
 }
@@ -345,6 +345,6 @@ fn row(findings: &[&Reported]) -> Option<Vec<Cell>> {
         Cell::plain(findings.len().to_string()),
         Cell::new(first.severity.as_str(), tone(first.severity)),
         Cell::plain(fixed),
-        Cell::plain(first.rule.summary),
+        Cell::plain(plain(first.rule.texts().title)),
     ])
 }

@@ -2,17 +2,11 @@
 
 use std::fmt::Write;
 
-use audit::{
-    example::{Base, Example},
-    ignore::unknown_rule,
-    rule::Rule,
-    rules::rule,
-};
+use audit::{ignore::unknown_rule, report::plain, rule::Rule, rules::rule};
 use clap::Args;
-use serde_json::Value;
 
 use crate::{
-    sheet::NOTHING_TO_SAY,
+    sheet::{Cell, Medium, NOTHING_TO_SAY, wrapped},
     streams::{Exit, Failure, Streams},
 };
 
@@ -29,17 +23,16 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let rule = rule(&arguments.rule).ok_or_else(|| Failure::Message(unknown_rule(&arguments.rule)))?;
-    streams.print(&text(rule))?;
+    streams.print(&text(rule, streams.medium()))?;
     Ok(Exit::Clean)
 }
 
 const INTRODUCTION: &str = "\
 # Rules
 
-Each rule looks for one thing that breaks a task definition, or will. `ecs-mesh rules WORDS` searches the rules. The
-column *Fix* says whether [`ecs-mesh fix`](../commands/fix.md) can fix findings of the rule, at least in some definitions.
-
-`ecs-mesh rules --output markdown --output-dir docs/reference/rules` writes these pages from the rules.
+Each rule detects one mistake that breaks a task, now or after an upgrade. `ecs-mesh rules WORDS` searches the rules, and
+`ecs-mesh explain RULE` prints a rule's page. The column *Fix* says whether [`ecs-mesh fix`](../commands/fix.md) can fix
+findings of the rule, at least in some definitions.
 
 To accept a finding, write a comment on its line, or alone above it (`# ecs-mesh: ignore[rule-id] why`, in JSON with
 `//`), or an entry in `ecs-mesh.toml`:
@@ -52,44 +45,41 @@ reason = \"the lab runs without a mesh\"
 ```
 ";
 
-const GROUPS: [(&str, &str); 3] = [("consul-", "Consul"), ("appmesh-", "App Mesh"), ("ecs-", "ECS")];
+const GROUPS: [(&str, &str); 3] = [("consul-", "Consul"), ("ecs-", "ECS"), ("appmesh-", "App Mesh")];
 
-/// For `explain`.
-fn text(rule: &'static Rule) -> String {
-    let mut out = format!("{}: {}\n\n", rule.id, rule.summary);
+/// The page of a rule for a terminal.
+fn text(rule: &'static Rule, medium: Medium) -> String {
+    let texts = rule.texts();
+    let prose = |markdown: &str| prose(markdown, medium);
+    let mut out = wrapped(&Cell::plain(format!("{}: {}", rule.id, plain(texts.title))), medium);
+    let (severity, fix) = (texts.severity.as_str(), if texts.is_fixable { "ecs-mesh fix" } else { "by hand" });
     // Writing to a `String` cannot fail.
-    let _ = writeln!(out, "severity     {}", rule.severity.as_str());
-    let _ = writeln!(out, "applies to   {}", rule.applies);
-    let _ = writeln!(out, "fix          {}", fix(rule));
-    let _ = writeln!(out, "at run time  {}\n\n{}", rule.effect, rule.explanation);
-    if let Some(example) = &rule.example {
-        let _ = writeln!(out, "\n{}\n", heading(example));
-        let _ = writeln!(out, "  fails:\n{}", indented(&fragment(example, example.wrong_value())));
-        let _ = writeln!(out, "  repaired:\n{}", indented(&fragment(example, example.correct_value())));
+    let _ = write!(out, "\nseverity    {severity}\nfix         {fix}\napplies to  {}\n\n", rule.applies);
+    let _ = write!(out, "{}\n{}", prose(texts.explanation), prose(&format!("At run time: {}.", texts.effect)));
+    let _ = write!(out, "\nWhat to do:\n\n{}", prose(texts.advice));
+    if !texts.example.is_empty() {
+        let _ = write!(out, "\n{}", prose(&format!("Example{}", texts.example)));
     }
     let _ = writeln!(out, "\nSources:");
-    for source in rule.sources {
+    for source in &texts.sources {
         let _ = writeln!(out, "  {source}");
     }
     out
 }
 
-/// For the documentation.
-pub(super) fn markdown(rule: &'static Rule) -> String {
-    let mut out = format!("# {}\n\n{}.\n\n", rule.id, capitalised(rule.summary));
-    let _ = writeln!(out, "| | |\n|---|---|\n| Severity | {} |", rule.severity.as_str());
-    let _ = writeln!(out, "| Applies to | {} |", rule.applies);
-    let _ = writeln!(out, "| Fix | {} |", fix(rule));
-    let _ = writeln!(out, "\n## At run time\n\n{}.\n\n## Why\n\n{}", capitalised(rule.effect), rule.explanation);
-    if let Some(example) = &rule.example {
-        out.push_str("\n## Example\n");
-        let _ = writeln!(out, "\n### {}\n", heading(example));
-        let _ = writeln!(out, "Fails:\n\n```json\n{}\n```\n", fragment(example, example.wrong_value()));
-        let _ = writeln!(out, "Repaired:\n\n```json\n{}\n```", fragment(example, example.correct_value()));
-    }
-    out.push_str("\n## Sources\n\n");
-    for source in rule.sources {
-        let _ = writeln!(out, "- <{source}>");
+/// Markdown as lines that fit the terminal: code is indented, and nothing else has marks.
+fn prose(markdown: &str, medium: Medium) -> String {
+    let mut out = String::new();
+    let mut is_code = false;
+    for line in markdown.lines() {
+        match line {
+            _ if line.starts_with("```") => is_code = !is_code,
+            "" => out.push('\n'),
+            _ if is_code => {
+                let _ = writeln!(out, "    {line}");
+            }
+            _ => out.push_str(&wrapped(&Cell::plain(plain(line)), medium)),
+        }
     }
     out
 }
@@ -98,12 +88,12 @@ pub(super) fn markdown(rule: &'static Rule) -> String {
 pub(super) fn markdown_index(found: &[&'static Rule]) -> String {
     let mut out = INTRODUCTION.to_owned();
     for (prefix, group) in GROUPS {
-        let _ = writeln!(out, "\n## {group}\n");
-        let _ = writeln!(out, "| Rule | Severity | Fix | What a correct definition has |\n|---|---|---|---|");
+        let _ = writeln!(out, "\n## {group}\n\n| Rule | Severity | Fix | What is wrong |\n|---|---|---|---|");
         for rule in found.iter().filter(|rule| rule.id.starts_with(prefix)) {
-            let (severity, fix) = (rule.severity.as_str(), fix(rule));
-            let summary = rule.summary.replace('|', "\\|");
-            let _ = writeln!(out, "| [{0}]({0}.md) | {severity} | {fix} | {summary} |", rule.id);
+            let (texts, page) = (rule.texts(), rule.page.path());
+            let (severity, fix) = (texts.severity.as_str(), fix(rule));
+            let _ =
+                writeln!(out, "| [{}]({page}) | {severity} | {fix} | {} |", rule.id, texts.title.replace('|', "\\|"));
         }
     }
     out
@@ -111,46 +101,5 @@ pub(super) fn markdown_index(found: &[&'static Rule]) -> String {
 
 /// Whether `ecs-mesh fix` can do something about findings of the rule.
 pub(super) fn fix(rule: &'static Rule) -> &'static str {
-    if rule.is_fixable { "yes" } else { NOTHING_TO_SAY }
-}
-
-fn heading(example: &Example) -> String {
-    let base = match example.base {
-        Base::Client => "a service of the client generation",
-        Base::ClientGateway => "a mesh gateway of the client generation",
-        Base::ControlPlane => "a service of consul-ecs 0.7",
-        Base::Dataplane => "a service of the dataplane generation",
-        Base::MeshGateway => "a mesh gateway",
-        Base::ApiGateway => "an API gateway",
-        Base::TerminatingGateway => "a terminating gateway",
-        Base::Controller => "the controller of consul-ecs",
-        Base::AppMesh => "a service of App Mesh",
-        Base::AppMeshGateway => "a virtual gateway of App Mesh",
-        Base::AppMeshResources => "resources of App Mesh",
-        Base::Plain => "a task in no mesh",
-    };
-    let place = match example.at.strip_prefix("config") {
-        Some(path) if path.is_empty() || path.starts_with(['.', '@', '[']) => {
-            format!("`CONSUL_ECS_CONFIG_JSON{path}`")
-        }
-        _ => format!("`{}`", example.at),
-    };
-    format!("{place} of {base}")
-}
-
-/// The key and value of an example.
-fn fragment(example: &Example, value: Option<Value>) -> String {
-    let Some(value) = value else { return "// left out".to_owned() };
-    let pretty = format!("{value:#}");
-    let key = example.at.rsplit('.').next().unwrap_or(example.at);
-    if key.contains(['[', ']', '@']) { pretty } else { format!("\"{key}\": {pretty}") }
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
-}
-
-fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    if rule.texts().is_fixable { "yes" } else { NOTHING_TO_SAY }
 }

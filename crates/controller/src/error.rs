@@ -191,7 +191,7 @@ mod tests {
             CallError::NotDescribedYet(task).into(),
             CallError::OverLimit { what: text(), most: 1, waiting: 1 }.into(),
             ControllerError::AgentStillAlive(text()),
-            ControllerError::NotSwept { what: "a second look", reasons: text() },
+            ControllerError::NotSwept { what: "a recheck", reasons: text() },
             OutOfTime.into(),
             ControllerError::Panicked,
         ]);

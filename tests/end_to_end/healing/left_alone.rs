@@ -126,7 +126,7 @@ fn assert_planned(swept: &Value, [gone, partly, contradicting]: [&DataplaneTask<
     let expected = json!({ "action": "repair", "taskId": partly.id(), "instances": [], "checks": [check] });
     assert_eq!(listed("planned", swept, partly), [&expected], "{swept}");
     let checks = json!([{ "checkId": contradicting.check_ids()[0], "status": "passing" }]);
-    let waits_for = "a second look of the same sweep";
+    let waits_for = "a recheck in the same sweep";
     let expected =
         json!({ "action": "correct_health", "taskId": contradicting.id(), "checks": checks, "waitsFor": waits_for });
     assert_eq!(listed("waiting", swept, contradicting), [&expected], "{swept}");

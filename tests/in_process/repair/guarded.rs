@@ -60,7 +60,7 @@ async fn only_a_second_look_that_was_to_delete_raises_the_alarm() {
     let report = mesh.dry_run().await;
     // Then the plan says what waits, and nothing else does
     let waiting = &report.clusters[0].waiting;
-    let is_second_look = |reason: Option<&str>| reason == Some("a second look at the task in ECS");
+    let is_second_look = |reason: Option<&str>| reason == Some("a recheck of the task in ECS");
     assert!(waiting.iter().all(|it| is_second_look(it.waits_for.as_deref())), "{waiting:?}");
     assert_eq!((waiting.len(), report.clusters[0].planned.len()), (22, 0), "each task has an instance and a proxy");
     assert_eq!((counters.take(), kinds(&mesh).len(), mesh.calls("Sqs").len()), (counts(&[]), 0, 0));

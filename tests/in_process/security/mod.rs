@@ -1,4 +1,4 @@
-//! Tests for the threat model in docs/contributing/evidence.md.
+//! Tests for the threat model in tests/EVIDENCE.md.
 
 mod enterprise_policy;
 mod fairness;

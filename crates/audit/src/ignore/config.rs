@@ -145,8 +145,8 @@ impl Config {
         let entries = self.severities.iter().filter(|(rules, _)| rules.get_ref().covers(rule.id));
         match entries.max_by_key(|(rules, _)| rules.get_ref().closeness()).map(|(_, level)| *level) {
             Some(Level::Off) if self.selection.select.is_empty() => None,
-            Some(level) => level.severity().or(Some(rule.severity)),
-            None => Some(rule.severity),
+            Some(level) => level.severity().or(Some(rule.texts().severity)),
+            None => Some(rule.texts().severity),
         }
     }
 

@@ -93,7 +93,7 @@ pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, direct
         }
         let Some(severity) = config.severity_of(finding.rule) else { continue };
         // Only another severity than the rule's own changes a milder case.
-        if severity != finding.rule.severity {
+        if severity != finding.rule.texts().severity {
             finding.severity = severity;
         }
         let by_config = by_config

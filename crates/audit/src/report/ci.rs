@@ -33,9 +33,9 @@ fn annotate(out: &mut String, finding: &Reported) {
         finding.message,
         finding.subject_and_container(),
         finding.called_as().map(|calls| format!("\ncalled as: {calls}")).unwrap_or_default(),
-        finding.rule.effect,
+        finding.rule.texts().effect,
         finding.help,
-        finding.page()
+        finding.more()
     );
     // Writing to a string cannot fail.
     let _ = writeln!(
@@ -80,7 +80,7 @@ fn issue(finding: &Reported) -> Value {
     let subject = finding.subject_and_container();
     let calls = finding.called_as().map(|calls| format!(", called as {calls}")).unwrap_or_default();
     json!({
-        "description": format!("{subject}{calls}: {message}. At run time: {}. Fix: {help}.", rule.effect),
+        "description": format!("{subject}{calls}: {message}. At run time: {}. Fix: {help}.", rule.texts().effect),
         "check_name": rule.id,
         "fingerprint": finding.fingerprint,
         "severity": finding.severity.pick(["major", "minor", "info"]),

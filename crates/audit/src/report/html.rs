@@ -151,8 +151,8 @@ fn pieces(mut markdown: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// An explanation without marks.
-pub(super) fn plain(markdown: &str) -> String {
+/// A text of a rule's page without its marks.
+pub fn plain(markdown: &str) -> String {
     pieces(markdown).iter().map(|piece| piece.text).collect()
 }
 
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn no_explanation_has_other_markup() {
         for rule in rules() {
-            for piece in pieces(rule.explanation).iter().filter(|piece| piece.element.is_none()) {
+            for piece in pieces(rule.texts().explanation).iter().filter(|piece| piece.element.is_none()) {
                 let markup = ["`", "*", "](", "__", "<", "\n#", "\n|", "\n>"];
                 assert!(!markup.iter().any(|mark| piece.text.contains(mark)), "{}: {}", rule.id, piece.text);
             }

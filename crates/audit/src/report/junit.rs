@@ -66,8 +66,8 @@ fn story(finding: &Reported) -> String {
     format!(
         "{}: {message}{calls}\nat run time: {}\nfix: {help}\nmore: {}",
         finding.place(),
-        rule.effect,
-        finding.page()
+        rule.texts().effect,
+        finding.more()
     )
 }
 

@@ -19,6 +19,7 @@ pub(crate) use self::merge::mistakes;
 pub use self::{
     build::{clean, reported},
     excerpt::Excerpt,
+    html::plain,
     model::{Definition, FindingCounts, Report, Reported, ReportedCall, ReportedNote, counted},
 };
 
@@ -145,7 +146,7 @@ fn link(rule: &Rule) -> Option<String> {
 }
 
 fn page_at(docs: &str, rule: &Rule) -> String {
-    format!("{}/{}.md", docs.trim_end_matches('/'), rule.id)
+    format!("{}/{}", docs.trim_end_matches('/'), rule.page.path())
 }
 
 fn absolute(page: String) -> Option<String> {
@@ -165,5 +166,7 @@ mod tests {
         let address = "https://github.com/owner/repository/blob/v1/docs/reference/rules";
         assert_eq!(link(address), Some(format!("{address}/consul-network-mode.md")));
         assert_eq!(link(&format!("{address}/")), link(address));
+        let section = page_at(address, crate::rules::rule("appmesh-route-weights").unwrap());
+        assert_eq!(section, format!("{address}/app-mesh.md#appmesh-route-weights"));
     }
 }

@@ -230,6 +230,12 @@ impl Reported {
         page(self.rule)
     }
 
+    /// Where more about its rule is.
+    pub fn more(&self) -> String {
+        let command = format!("ecs-mesh explain {}", self.rule.id);
+        self.link().map_or_else(|| command.clone(), |page| format!("{command}, {page}"))
+    }
+
     /// The page about the rule, if its address is absolute.
     pub(super) fn link(&self) -> Option<String> {
         link(self.rule)
@@ -296,7 +302,7 @@ fn rule_fields<S: Serializer>(rule: &&'static Rule, serializer: S) -> Result<S::
         effect: &'static str,
         page: String,
     }
-    Fields { rule: rule.id, effect: rule.effect, page: page(rule) }.serialize(serializer)
+    Fields { rule: rule.id, effect: rule.texts().effect, page: page(rule) }.serialize(serializer)
 }
 
 /// A number with its regular noun: `1 file`, `2 files`, `2 entries`.

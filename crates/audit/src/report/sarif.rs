@@ -53,33 +53,34 @@ pub(super) fn render(report: &Report) -> Result<String, serde_json::Error> {
 }
 
 fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
-    let sources: Vec<String> = rule.sources.iter().map(|source| format!("- <{source}>")).collect();
+    let texts = rule.texts();
+    let sources: Vec<String> = texts.sources.iter().map(|source| format!("- <{source}>")).collect();
     let markdown = format!(
         "{}\n\nAt run time: {}.\n\nMore: {}\n\n{}",
-        rule.explanation,
-        rule.effect,
+        texts.explanation,
+        texts.effect,
         page(rule),
         sources.join("\n")
     );
-    let explanation = plain(rule.explanation);
-    let text = format!("{explanation} At run time: {}. More: {}", rule.effect, page(rule));
+    let explanation = plain(texts.explanation);
+    let text = format!("{explanation} At run time: {}. More: {}", texts.effect, page(rule));
     let descriptor = ReportingDescriptor::builder()
         .id(rule.id)
-        .short_description(MultiformatMessageString::builder().text(rule.summary).build())
-        .full_description(MultiformatMessageString::builder().text(explanation).markdown(rule.explanation).build())
+        .short_description(MultiformatMessageString::builder().text(plain(texts.title)).build())
+        .full_description(MultiformatMessageString::builder().text(explanation).markdown(texts.explanation).build())
         .help(MultiformatMessageString::builder().text(text).markdown(markdown).build())
         .default_configuration(
-            ReportingConfiguration::builder().level(json!(rule.severity.pick(["error", "warning", "note"]))).build(),
+            ReportingConfiguration::builder().level(json!(texts.severity.pick(["error", "warning", "note"]))).build(),
         );
     // SARIF requires an absolute address.
-    match link(rule).or_else(|| rule.sources.first().map(|&source| source.to_owned())) {
+    match link(rule).or_else(|| texts.sources.first().map(|&source| source.to_owned())) {
         Some(uri) => descriptor.help_uri(uri).build(),
         None => descriptor.build(),
     }
 }
 
 fn result(finding: &Reported, index: &BTreeMap<&str, i64>) -> SarifResult {
-    let text = format!("{}. At run time: {}. Fix: {}.", finding.message, finding.rule.effect, finding.help);
+    let text = format!("{}. At run time: {}. Fix: {}.", finding.message, finding.rule.texts().effect, finding.help);
     let mut prints = BTreeMap::new();
     prints.insert(FINGERPRINT.to_owned(), finding.fingerprint.clone());
     let logical = [Some(&finding.subject), finding.container.as_ref()];

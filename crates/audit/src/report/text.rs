@@ -45,10 +45,10 @@ fn draw(finding: &Reported, renderer: &Renderer) -> String {
         .elements(far_notes(finding))
         .element(labelled(Level::NOTE, "in", finding.subject_and_container()))
         .elements(finding.called_as().map(|calls| labelled(Level::NOTE, "called as", calls)))
-        .element(labelled(Level::NOTE, "at run time", finding.rule.effect.to_owned()))
+        .element(labelled(Level::NOTE, "at run time", finding.rule.texts().effect.to_owned()))
         .element(labelled(Level::HELP, "fix", finding.help.clone()))
         .elements(fix)
-        .element(labelled(Level::NOTE, "more", format!("ecs-mesh explain {}, {}", finding.rule.id, finding.page())));
+        .element(labelled(Level::NOTE, "more", finding.more()));
     let drawn = renderer.render(&[title.element(origin), excerpt]);
     // The renderer draws a rule below the title and another below the place: one of them is removed.
     let lines = drawn.lines().enumerate().filter(|(index, _)| *index != 2);

@@ -11,19 +11,8 @@ use crate::subject::{EntryPoint, is_observer, workloads};
 use audit_read::definition::PortMapping;
 use document::edit::{Change, Edit};
 
-pub(super) static CONSUL_APP_ESSENTIAL: Rule = Rule {
-    id: "consul-app-essential",
-    summary: "a service's task has an app, and the app is essential",
-    is_fixable: true,
-    effect: "ECS refuses a definition without an essential container; otherwise the task runs on without its app",
-    explanation: "\
-The mesh's containers are not essential, so the app decides when the task stops. ECS requires one essential container \
-in each definition, and the proxy of a stopping task runs until the app's containers have stopped. Only gateways have \
-tasks without an app.",
-    sources: &[pages::ECS_CONTAINER],
-    example: Some(Base::Client.wrong("containerDefinitions[web].essential", "false")),
-    ..Rule::of_task(Applies::Consul, check_app_essential)
-};
+pub(super) static CONSUL_APP_ESSENTIAL: Rule =
+    Rule::of_task(page!("consul-app-essential"), Applies::Consul, check_app_essential);
 
 fn check_app_essential(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -57,26 +46,7 @@ fn check_app_essential(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_APP_ORDER: Rule = Rule {
-    id: "consul-app-order",
-    summary: "the app starts when the proxy is healthy",
-    severity: Severity::Warning,
-    is_fixable: true,
-    effect: "the app's first requests to its upstreams fail, and the proxy may stop before the app",
-    explanation: "\
-Every container of the app waits for the proxy with the condition `HEALTHY`, directly or through another container. \
-ECS then starts the app when its upstreams can be reached, and stops the containers in the opposite order. `START` is \
-not enough: the proxy opens its listeners only some time after its start. Collectors of logs and traces, and \
-containers that the proxy itself waits for, are not reported: they should start first. Nor are containers that do not map \
-the service's port and that are not essential, or that others wait for: a migration, a cache. Beside the container with the \
-port, another essential one is an info.",
-    sources: &[
-        pages::CONSUL_ARCHITECTURE,
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_definition_parameters.html",
-    ],
-    example: Some(Base::Client.missing("containerDefinitions[web].dependsOn[sidecar-proxy]")),
-    ..Rule::of_task(Applies::Consul, check_app_order)
-};
+pub(super) static CONSUL_APP_ORDER: Rule = Rule::of_task(page!("consul-app-order"), Applies::Consul, check_app_order);
 
 fn check_app_order(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -114,26 +84,8 @@ fn serves(consul: &ConsulTask<'_>, app: &Container) -> Option<bool> {
 /// The default of `stopTimeout` on Fargate, in seconds.
 const DEFAULT: u64 = 30;
 
-pub(super) static CONSUL_APP_SHUTDOWN_DELAY: Rule = Rule {
-    id: "consul-app-shutdown-delay",
-    summary: "an app with a shutdown delay has time to stop",
-    severity: Severity::Warning,
-    effect: "ECS kills the app before it gets TERM, and its open requests are lost whenever a task stops",
-    explanation: "\
-With `app-entrypoint -shutdown-delay`, the app gets TERM only after a delay, in which other services notice that it \
-is stopping. ECS counts the container's `stopTimeout` (30 seconds on Fargate by default) from the beginning of the \
-delay. Set it to more than the delay plus the time that the app needs to finish.",
-    sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
-    example: Some(Base::Dataplane.missing("containerDefinitions[web].stopTimeout").given(DELAYED).repaired_to("90")),
-    ..Rule::of_task(Applies::Consul, check_app_shutdown_delay)
-};
-
-const DELAYED: &[(&str, &str)] = &[
-    ("containerDefinitions[web].mountPoints", r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul" }]"#),
-    ("containerDefinitions[web].entryPoint", r#"["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay", "60s"]"#),
-    ("containerDefinitions[web].command", r#"["serve"]"#),
-    ("containerDefinitions[consul-dataplane].stopTimeout", "120"),
-];
+pub(super) static CONSUL_APP_SHUTDOWN_DELAY: Rule =
+    Rule::of_task(page!("consul-app-shutdown-delay"), Applies::Consul, check_app_shutdown_delay);
 
 fn check_app_shutdown_delay(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -159,29 +111,8 @@ fn late(app: &Container, delay: u64, limit: u64) -> Draft {
     draft.note(app.entry_point.place.span, "delays TERM")
 }
 
-pub(super) static CONSUL_APP_ENTRY_POINT_MOUNT: Rule = Rule {
-    id: "consul-app-entry-point-mount",
-    summary: "an app that starts with consul-ecs mounts the shared volume",
-    is_fixable: true,
-    effect: "the app does not start, because the program of its entry point is missing in the container",
-    explanation: "\
-mesh-init copies `consul-ecs` to the shared directory (`bootstrapDir`, usually `/consul`). An app with the entry \
-point `consul-ecs app-entrypoint` must mount the volume there. The Terraform module adds the mount point together \
-with the entry point.",
-    sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(
-        Base::Dataplane
-            .missing("containerDefinitions[web].mountPoints")
-            .given(STARTED)
-            .repaired_to(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
-    ),
-    ..Rule::of_task(Applies::Consul, check_app_entry_point_mount)
-};
-
-const STARTED: &[(&str, &str)] = &[
-    ("containerDefinitions[web].entryPoint", r#"["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay", "10s"]"#),
-    ("containerDefinitions[web].command", r#"["serve"]"#),
-];
+pub(super) static CONSUL_APP_ENTRY_POINT_MOUNT: Rule =
+    Rule::of_task(page!("consul-app-entry-point-mount"), Applies::Consul, check_app_entry_point_mount);
 
 fn check_app_entry_point_mount(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -206,20 +137,8 @@ fn check_app_entry_point_mount(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_HEALTH_UNSYNCED: Rule = Rule {
-    id: "consul-health-unsynced",
-    summary: "the health of each essential container that ECS checks is synced to Consul",
-    severity: Severity::Warning,
-    is_fixable: true,
-    effect: "the service gets traffic although ECS reports the task as unhealthy",
-    explanation: "\
-health-sync copies the health of the containers in `healthSyncContainers` to Consul. An essential container with an \
-ECS health check that is not in the list counts as healthy in Consul as soon as it is registered, before the app \
-answers and while it fails. Services with Consul checks (`service.checks`, with a client agent) do not need the list.",
-    sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::ControlPlane.missing("config.healthSyncContainers")),
-    ..Rule::of_task(Applies::Consul, check_health_unsynced)
-};
+pub(super) static CONSUL_HEALTH_UNSYNCED: Rule =
+    Rule::of_task(page!("consul-health-unsynced"), Applies::Consul, check_health_unsynced);
 
 fn check_health_unsynced(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -265,20 +184,11 @@ fn unsynced(consul: &ConsulTask<'_>, app: &Container, name: &str) -> Draft {
     Draft::new(list.span, message, help).of(app).note(app.health_check.span(), "its health check").fix(fix)
 }
 
-pub(super) static CONSUL_HEALTH_NATIVE_AND_SYNCED: Rule = Rule {
-    id: "consul-health-native-and-synced",
-    summary: "a service has either Consul checks or containers whose health is synced",
-    effect: "mesh-init refuses the configuration and fails, and the app never starts",
-    explanation: "\
-`service.checks` are checks that the task's Consul agent runs; `healthSyncContainers` are containers that ECS checks. \
-mesh-init accepts only one of the two. Use the ECS checks if ECS should replace unhealthy tasks.",
-    sources: &[pages::CONSUL_ARCHITECTURE, pages::CONSUL_CONFIGURATION_REFERENCE],
-    example: Some(Base::Client.wrong(
-        "config.service.checks",
-        r#"[{ "name": "web", "http": "http://localhost:9090/health", "interval": "10s" }]"#,
-    )),
-    ..Rule::once_per_task(Applies::ConsulClient, check_health_native_and_synced)
-};
+pub(super) static CONSUL_HEALTH_NATIVE_AND_SYNCED: Rule = Rule::once_per_task(
+    page!("consul-health-native-and-synced"),
+    Applies::ConsulClient,
+    check_health_native_and_synced,
+);
 
 fn check_health_native_and_synced(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;

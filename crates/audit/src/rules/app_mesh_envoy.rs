@@ -4,19 +4,8 @@ use super::{prelude::*, service::tcp_ports};
 use crate::subject::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, Release, image_of, is_observer, is_xray_daemon};
 use audit_read::app_mesh::ResourceKind;
 
-pub(super) static APPMESH_ENVOY_ESSENTIAL: Rule = Rule {
-    id: "appmesh-envoy-essential",
-    summary: "Envoy is essential",
-    severity: Severity::Warning,
-    is_fixable: true,
-    effect: "if Envoy stops, the task runs on without any connection, and ECS does not replace it",
-    explanation: "\
-ECS redirects all traffic of the task to Envoy. If Envoy stops and is not essential, the task still counts as running \
-while all of its connections fail. If Envoy is essential, ECS replaces the task.",
-    sources: &[pages::APP_MESH_ON_ECS],
-    example: Some(Base::AppMesh.wrong("containerDefinitions[envoy].essential", "false")),
-    ..Rule::once_per_task(Applies::AppMesh, check_envoy_essential)
-};
+pub(super) static APPMESH_ENVOY_ESSENTIAL: Rule =
+    Rule::once_per_task(page!("appmesh-envoy-essential", in APP_MESH), Applies::AppMesh, check_envoy_essential);
 
 fn check_envoy_essential(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy().filter(|envoy| envoy.is_essential() == Some(false))?;
@@ -25,18 +14,8 @@ fn check_envoy_essential(subject: &Subject<'_>) -> Option<Draft> {
     Some(draft.of(envoy).fix(Fix::set(&envoy.essential.place, true)))
 }
 
-pub(super) static APPMESH_ENVOY_HEALTH_CHECK: Rule = Rule {
-    id: "appmesh-envoy-health-check",
-    summary: "Envoy has a health check that requests its admin interface",
-    effect: "ECS cannot tell when Envoy is ready: apps that wait for Envoy never start, others start too early",
-    explanation: "\
-Envoy is ready when it has its configuration from App Mesh. Then `http://localhost:9901/server_info` of its admin \
-interface reports the state `LIVE`. `ENVOY_ADMIN_ACCESS_PORT` changes the port. A virtual gateway needs no health check, \
-because no container waits for it.",
-    sources: &[pages::APP_MESH_ON_ECS, pages::APP_MESH_ENVOY_VARIABLES],
-    example: Some(Base::AppMesh.missing("containerDefinitions[envoy].healthCheck")),
-    ..Rule::once_per_task(Applies::AppMesh, check_envoy_health_check)
-};
+pub(super) static APPMESH_ENVOY_HEALTH_CHECK: Rule =
+    Rule::once_per_task(page!("appmesh-envoy-health-check", in APP_MESH), Applies::AppMesh, check_envoy_health_check);
 
 fn check_envoy_health_check(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref()?;
@@ -82,27 +61,8 @@ const ELSEWHERE: [(&str, &str); 6] = [
     ("af-south-1", "924023996002"),
 ];
 
-pub(super) static APPMESH_ENVOY_IMAGE: Rule = Rule {
-    id: "appmesh-envoy-image",
-    summary: "Envoy has App Mesh's own image, from the region's account",
-    is_fixable: true,
-    effect: "ECS cannot pull the image, or its Envoy cannot get its configuration from App Mesh",
-    explanation: "\
-App Mesh needs its own Envoy: `aws-appmesh-envoy` signs requests to the control plane with the credentials of the task, \
-which the Envoy project's image does not. AWS publishes it as `public.ecr.aws/appmesh/aws-appmesh-envoy` and in a private \
-registry of each region: in the account 840364872350, except in me-south-1, ap-east-1, ap-southeast-3, eu-south-1, \
-il-central-1 and af-south-1. A copy in your own registry is allowed.",
-    sources: &[pages::APP_MESH_ENVOY_IMAGE],
-    example: Some(
-        Base::AppMesh
-            .wrong(
-                "containerDefinitions[envoy].image",
-                r#""840364872350.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#,
-            )
-            .repaired_to(r#""422531588944.dkr.ecr.eu-south-1.amazonaws.com/aws-appmesh-envoy:v1.29.12.1-prod""#),
-    ),
-    ..Rule::once_per_task(Applies::AppMesh, check_envoy_image)
-};
+pub(super) static APPMESH_ENVOY_IMAGE: Rule =
+    Rule::once_per_task(page!("appmesh-envoy-image", in APP_MESH), Applies::AppMesh, check_envoy_image);
 
 fn check_envoy_image(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy()?;
@@ -136,20 +96,8 @@ fn wrong_account(image: &str) -> Option<(&str, &str, &'static str)> {
         .then_some((account, region, expected))
 }
 
-pub(super) static APPMESH_ENVOY_RESOURCE: Rule = Rule {
-    id: "appmesh-envoy-resource",
-    summary: "Envoy has the name of its virtual node or gateway",
-    effect: "App Mesh has no configuration for Envoy, which never becomes healthy",
-    explanation: "\
-Envoy requests the configuration of one resource of a mesh: `mesh/<mesh>/virtualNode/<node>`, \
-`mesh/<mesh>/virtualGateway/<gateway>`, or the full ARN of either. The name is case-sensitive. Routers, routes and \
-services have no Envoy.",
-    sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::APP_MESH_ON_ECS],
-    example: Some(
-        Base::AppMesh.wrong("containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value", r#""shop/orders""#),
-    ),
-    ..Rule::once_per_task(Applies::AppMesh, check_envoy_resource)
-};
+pub(super) static APPMESH_ENVOY_RESOURCE: Rule =
+    Rule::once_per_task(page!("appmesh-envoy-resource", in APP_MESH), Applies::AppMesh, check_envoy_resource);
 
 fn check_envoy_resource(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy()?;
@@ -174,20 +122,8 @@ const NEW: &str = RESOURCE_VARIABLES[0];
 /// The earlier variable, which is still valid for virtual nodes.
 const OLD: &str = RESOURCE_VARIABLES[1];
 
-pub(super) static APPMESH_ENVOY_VARIABLE: Rule = Rule {
-    id: "appmesh-envoy-variable",
-    summary: "the name of Envoy's resource is in the variable that its version reads",
-    is_fixable: true,
-    effect: "Envoy ignores the variable, gets no configuration, and never becomes healthy",
-    explanation: "\
-Images from v1.15.0 on read `APPMESH_RESOURCE_ARN`; older ones read only `APPMESH_VIRTUAL_NODE_NAME`. Newer images also \
-read the old variable, but only for a virtual node: a virtual gateway needs the new one.",
-    sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::APP_MESH_ENVOY_IMAGE],
-    example: Some(
-        Base::AppMeshGateway.wrong("containerDefinitions[envoy].environment[0].name", r#""APPMESH_VIRTUAL_NODE_NAME""#),
-    ),
-    ..Rule::once_per_task(Applies::AppMesh, check_envoy_variable)
-};
+pub(super) static APPMESH_ENVOY_VARIABLE: Rule =
+    Rule::once_per_task(page!("appmesh-envoy-variable", in APP_MESH), Applies::AppMesh, check_envoy_variable);
 
 fn check_envoy_variable(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref()?;
@@ -215,32 +151,8 @@ fn ignores_its_variable(envoy: &Container, version: Release) -> bool {
     version.in_line() < Release::line(1, 15) && is_set(NEW) && matches!(envoy.variable(OLD), Maybe::Absent)
 }
 
-pub(super) static APPMESH_ENVOY_VERSION: Rule = Rule {
-    id: "appmesh-envoy-version",
-    summary: "the Envoy image is v1.17.2.0 or newer",
-    severity: Severity::Warning,
-    effect: "App Mesh accepts no new Envoy of this version; an existing one lacks years of security fixes",
-    explanation: "\
-Since 2023-06-30, App Mesh accepts Envoy images from v1.17.2.0-prod on. Only meshes that used an older one before that \
-day could keep it. Images from 1.17 on use only version 3 of Envoy's API.",
-    sources: &[
-        pages::APP_MESH_ENVOY_IMAGE,
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/1.17-migration.html",
-    ],
-    example: Some(
-        Base::AppMesh
-            .wrong(
-                "containerDefinitions[envoy].image",
-                r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.11.2.0-prod""#,
-            )
-            .given(&[(
-                "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].name",
-                "\"APPMESH_VIRTUAL_NODE_NAME\"",
-            )])
-            .repaired_to(r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.17.2.0-prod""#),
-    ),
-    ..Rule::once_per_task(Applies::AppMesh, check_envoy_version)
-};
+pub(super) static APPMESH_ENVOY_VERSION: Rule =
+    Rule::once_per_task(page!("appmesh-envoy-version", in APP_MESH), Applies::AppMesh, check_envoy_version);
 
 fn check_envoy_version(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy()?;
@@ -256,18 +168,8 @@ fn check_envoy_version(subject: &Subject<'_>) -> Option<Draft> {
 
 const TRACING: &str = "ENABLE_ENVOY_XRAY_TRACING";
 
-pub(super) static APPMESH_XRAY_DAEMON: Rule = Rule {
-    id: "appmesh-xray-daemon",
-    summary: "a task whose Envoy sends traces has an X-Ray daemon",
-    severity: Severity::Warning,
-    effect: "Envoy sends its traces to UDP port 2000 of the task, which is closed, and they are lost",
-    explanation: "\
-With `ENABLE_ENVOY_XRAY_TRACING`, Envoy sends a segment for every request to 127.0.0.1:2000. The X-Ray daemon, or a \
-collector with the same protocol, must run in the task to forward them.",
-    sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::XRAY_ON_ECS],
-    example: Some(Base::AppMesh.missing("containerDefinitions[xray-daemon]")),
-    ..Rule::once_per_task(Applies::AppMesh, check_xray_daemon)
-};
+pub(super) static APPMESH_XRAY_DAEMON: Rule =
+    Rule::once_per_task(page!("appmesh-xray-daemon", in APP_MESH), Applies::AppMesh, check_xray_daemon);
 
 fn check_xray_daemon(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy()?;
@@ -292,18 +194,8 @@ fn may_take_traces(container: &Container) -> bool {
         || mappings.items.iter().any(|it| it.container_port.or(2000) == Some(2000) || it.container_port.is_unknown())
 }
 
-pub(super) static APPMESH_XRAY_TRACING: Rule = Rule {
-    id: "appmesh-xray-tracing",
-    summary: "in a task with an X-Ray daemon, Envoy sends traces",
-    severity: Severity::Info,
-    effect: "the daemon runs, but gets no traces from Envoy",
-    explanation: "\
-The X-Ray daemon only forwards what it receives. Envoy sends segments if `ENABLE_ENVOY_XRAY_TRACING` is `1`. Ignore this \
-finding if only the app sends traces, with X-Ray's SDK.",
-    sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::XRAY_ON_ECS],
-    example: Some(Base::AppMesh.missing("containerDefinitions[envoy].environment[ENABLE_ENVOY_XRAY_TRACING]")),
-    ..Rule::once_per_task(Applies::AppMesh, check_xray_tracing)
-};
+pub(super) static APPMESH_XRAY_TRACING: Rule =
+    Rule::once_per_task(page!("appmesh-xray-tracing", in APP_MESH), Applies::AppMesh, check_xray_tracing);
 
 fn check_xray_tracing(subject: &Subject<'_>) -> Option<Draft> {
     let envoy = subject.envoy()?;
@@ -320,20 +212,8 @@ fn check_xray_tracing(subject: &Subject<'_>) -> Option<Draft> {
     })
 }
 
-pub(super) static APPMESH_XRAY_USER: Rule = Rule {
-    id: "appmesh-xray-user",
-    summary: "the X-Ray daemon runs as the user whose traffic is not redirected",
-    severity: Severity::Warning,
-    is_fixable: true,
-    effect: "the daemon's traffic to X-Ray is redirected to Envoy, which drops it if the mesh allows no egress",
-    explanation: "\
-The daemon's traffic to X-Ray is not part of the mesh. As the user in `IgnoredUID`, the daemon bypasses Envoy. As another \
-user, its connections go through Envoy: a mesh with the egress filter `DROP_ALL` drops them, any other counts them as \
-traffic of the app.",
-    sources: &[pages::APP_MESH_ON_ECS],
-    example: Some(Base::AppMesh.missing("containerDefinitions[xray-daemon].user")),
-    ..Rule::of_task(Applies::AppMesh, check_xray_user)
-};
+pub(super) static APPMESH_XRAY_USER: Rule =
+    Rule::of_task(page!("appmesh-xray-user", in APP_MESH), Applies::AppMesh, check_xray_user);
 
 fn check_xray_user(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((proxy, envoy)) = subject.app_mesh.as_ref().and_then(AppMeshTask::proxied) else { return };
@@ -356,17 +236,8 @@ fn uid(container: &Container) -> Option<&str> {
     container.user.text()?.split(':').next()
 }
 
-pub(super) static APPMESH_EXECUTION_ROLE: Rule = Rule {
-    id: "appmesh-execution-role",
-    summary: "a task on Fargate with App Mesh's private registry has an execution role",
-    effect: "ECS cannot pull the Envoy image, and the task stops with CannotPullContainerError",
-    explanation: "\
-A private registry of Amazon ECR requires credentials. On EC2, they come from the role of the instance; on Fargate, from \
-the task execution role, with the managed policy `AmazonECSTaskExecutionRolePolicy` or one for the repository.",
-    sources: &[pages::APP_MESH_ENVOY_IMAGE, pages::ECS_EXECUTION_ROLE],
-    example: Some(Base::AppMesh.missing("executionRoleArn")),
-    ..Rule::once_per_task(Applies::AppMesh, check_execution_role)
-};
+pub(super) static APPMESH_EXECUTION_ROLE: Rule =
+    Rule::once_per_task(page!("appmesh-execution-role", in APP_MESH), Applies::AppMesh, check_execution_role);
 
 fn check_execution_role(subject: &Subject<'_>) -> Option<Draft> {
     let definition = subject.definition;
@@ -385,20 +256,8 @@ fn check_execution_role(subject: &Subject<'_>) -> Option<Draft> {
     })
 }
 
-pub(super) static APPMESH_TASK_ROLE: Rule = Rule {
-    id: "appmesh-task-role",
-    summary: "a task on Fargate has a task role",
-    effect: "Envoy has no credentials to sign its requests to App Mesh, and never becomes healthy",
-    explanation: "\
-Envoy signs its requests to App Mesh. On EC2, it may use the role of the instance; on Fargate, the definition needs a \
-task role. With proxy authorization, the role needs `appmesh:StreamAggregatedResources` for the virtual node or gateway.",
-    sources: &[
-        pages::APP_MESH_ON_ECS,
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/proxy-authorization.html",
-    ],
-    example: Some(Base::AppMesh.missing("taskRoleArn")),
-    ..Rule::once_per_task(Applies::AppMesh, check_task_role)
-};
+pub(super) static APPMESH_TASK_ROLE: Rule =
+    Rule::once_per_task(page!("appmesh-task-role", in APP_MESH), Applies::AppMesh, check_task_role);
 
 fn check_task_role(subject: &Subject<'_>) -> Option<Draft> {
     let role = &subject.definition.task_role;
@@ -407,24 +266,8 @@ fn check_task_role(subject: &Subject<'_>) -> Option<Draft> {
         .then(|| Draft::new(role.span(), message, "set taskRoleArn to a role that ECS tasks may assume"))
 }
 
-pub(super) static APPMESH_GATEWAY_MIXED: Rule = Rule {
-    id: "appmesh-gateway-mixed",
-    summary: "a virtual gateway runs in a separate task",
-    effect: "the traffic of the app is redirected to a gateway's Envoy, which has no configuration for the app",
-    explanation: "\
-The Envoy of a virtual gateway accepts requests from outside on its own listeners and forwards them into the mesh. Its \
-task needs no proxy configuration, and an app in the same task is not in the mesh. An app needs its own Envoy, for its \
-virtual node.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_gateways.html",
-        pages::ECS_PROXY_CONFIGURATION,
-    ],
-    example: Some(Base::AppMesh.wrong(
-        "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
-        r#""mesh/shop/virtualGateway/ingress""#,
-    )),
-    ..Rule::once_per_task(Applies::AppMesh, check_gateway_mixed)
-};
+pub(super) static APPMESH_GATEWAY_MIXED: Rule =
+    Rule::once_per_task(page!("appmesh-gateway-mixed", in APP_MESH), Applies::AppMesh, check_gateway_mixed);
 
 fn check_gateway_mixed(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref()?;

@@ -10,20 +10,8 @@ use crate::{
 use audit_read::app_mesh::{Presence, Reference, Resource, ResourceKind, Resources};
 use document::{Node, Span, Value};
 
-pub(super) static APPMESH_END_OF_SERVICE: Rule = Rule {
-    id: "appmesh-end-of-service",
-    summary: "no task definition depends on App Mesh, which ended on 2026-09-30",
-    effect: "Envoy gets no configuration any more: a new task never becomes healthy",
-    explanation: "\
-AWS ended App Mesh on 2026-09-30, with its API and its control plane. The other `appmesh-` rules matter only for a \
-migration. There are two alternatives: Consul's service mesh on ECS, whose containers `ecs-mesh inject` adds to the \
-plain definition of the app, and ECS Service Connect, which ECS manages. For both, remove the Envoy container, the proxy \
-configuration and the X-Ray daemon.",
-    sources: &[pages::APP_MESH_MIGRATION, pages::CONSUL_ON_ECS],
-    // Every definition of App Mesh violates the rule: there is no correct example.
-    example: None,
-    ..Rule::of_task(Applies::AppMesh, check_end_of_service)
-};
+pub(super) static APPMESH_END_OF_SERVICE: Rule =
+    Rule::of_task(page!("appmesh-end-of-service", in APP_MESH), Applies::AppMesh, check_end_of_service);
 
 fn check_end_of_service(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;
@@ -36,19 +24,8 @@ fn check_end_of_service(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Draft::new(span, message, "move to Consul on ECS (ecs-mesh inject) or to ECS Service Connect"));
 }
 
-pub(super) static APPMESH_MESH_END_OF_SERVICE: Rule = Rule {
-    id: "appmesh-mesh-end-of-service",
-    summary: "no resources of App Mesh, which ended on 2026-09-30, are in use",
-    effect: "the resources do not exist any more: no Envoy gets a configuration from them",
-    explanation: "\
-AWS ended App Mesh on 2026-09-30. Exported resources describe the mesh for a migration: a virtual node becomes a service \
-of Consul or of ECS Service Connect, routes become Consul's service routers and splitters, virtual gateways its API \
-gateways. `appmesh-end-of-service` reports task definitions of App Mesh instead, if the run has any.",
-    sources: &[pages::APP_MESH_MIGRATION],
-    // Every mesh has ended: there is no correct example.
-    example: None,
-    ..Rule::of_resources(check_mesh_end_of_service)
-};
+pub(super) static APPMESH_MESH_END_OF_SERVICE: Rule =
+    Rule::of_resources(page!("appmesh-mesh-end-of-service", in APP_MESH), check_mesh_end_of_service);
 
 fn check_mesh_end_of_service(resources: &Resources, subjects: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     if subjects.iter().any(|subject| subject.app_mesh.is_some()) {
@@ -66,21 +43,8 @@ fn check_mesh_end_of_service(resources: &Resources, subjects: &[Subject<'_>], fi
 /// The kinds of resource that an Envoy represents.
 const WITH_ENVOY: &[ResourceKind] = &[ResourceKind::VirtualNode, ResourceKind::VirtualGateway];
 
-pub(super) static APPMESH_ACCESS_LOG: Rule = Rule {
-    id: "appmesh-access-log",
-    summary: "access logs go to an absolute path",
-    severity: Severity::Warning,
-    effect: "Envoy cannot open the file, or writes a file that is not collected",
-    explanation: "\
-Envoy writes access logs to a file in its container. `/dev/stdout` is the log driver of the container, which ECS can \
-collect. A relative path depends on the directory in which the image starts Envoy.",
-    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-logs.html", pages::APP_MESH_VIRTUAL_NODES],
-    example: Some(
-        Base::AppMeshResources
-            .wrong("[virtualNode orders].virtualNode.spec.logging.accessLog.file.path", r#""stdout""#),
-    ),
-    ..Rule::once_per_resource(WITH_ENVOY, check_access_log)
-};
+pub(super) static APPMESH_ACCESS_LOG: Rule =
+    Rule::once_per_resource(page!("appmesh-access-log", in APP_MESH), WITH_ENVOY, check_access_log);
 
 fn check_access_log(_: &Resources, resource: &Resource) -> Option<Draft> {
     let node = resource.spec("logging.accessLog.file.path")?;
@@ -89,21 +53,8 @@ fn check_access_log(_: &Resources, resource: &Resource) -> Option<Draft> {
     Some(Draft::new(node.place.span, message, "write it to /dev/stdout"))
 }
 
-pub(super) static APPMESH_BACKEND_MISSING: Rule = Rule {
-    id: "appmesh-backend-missing",
-    summary: "the backends of a virtual node exist as virtual services",
-    effect: "Envoy gets no route to the backend: the app's requests are dropped or leave the mesh",
-    explanation: "\
-The backends of a virtual node are the virtual services that its app calls, by their full names. The node's Envoy has \
-routes to these only. With the egress filter `DROP_ALL`, the app cannot reach a misspelled backend at all, otherwise only \
-outside of the mesh.",
-    sources: &[pages::APP_MESH_VIRTUAL_NODES],
-    example: Some(Base::AppMeshResources.wrong(
-        "[virtualNode orders].virtualNode.spec.backends",
-        r#"[{ "virtualService": { "virtualServiceName": "stock.local" } }]"#,
-    )),
-    ..Rule::of_resources(check_backend_missing)
-};
+pub(super) static APPMESH_BACKEND_MISSING: Rule =
+    Rule::of_resources(page!("appmesh-backend-missing", in APP_MESH), check_backend_missing);
 
 fn check_backend_missing(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     report_missing(resources, &[ResourceKind::VirtualNode], "has as backend", |_, _| true, findings);
@@ -127,45 +78,18 @@ pub(super) fn report_missing(
     }
 }
 
-pub(super) static APPMESH_PROVIDER_MISSING: Rule = Rule {
-    id: "appmesh-provider-missing",
-    summary: "the provider of a virtual service exists",
-    effect: "requests to the virtual service have no target and are answered with 404 or refused",
-    explanation: "\
-A virtual service is a name; its provider, a virtual node or a virtual router of the same mesh, answers the requests. It \
-is reported as missing only if the run has other resources of that kind of the same mesh.",
-    sources: &[pages::APP_MESH_VIRTUAL_SERVICES],
-    example: Some(Base::AppMeshResources.wrong(
-        "[virtualService orders.shop.local].virtualService.spec.provider.virtualRouter.virtualRouterName",
-        r#""order""#,
-    )),
-    ..Rule::of_resources(check_provider_missing)
-};
+pub(super) static APPMESH_PROVIDER_MISSING: Rule =
+    Rule::of_resources(page!("appmesh-provider-missing", in APP_MESH), check_provider_missing);
 
 fn check_provider_missing(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     report_missing(resources, &[ResourceKind::VirtualService], "is provided by", |_, _| true, findings);
 }
 
-pub(super) static APPMESH_DEFINITION_RESOURCE: Rule = Rule {
-    id: "appmesh-definition-resource",
-    summary: "the resource that Envoy represents exists in the mesh",
-    effect: "App Mesh has no configuration for this Envoy, which never becomes healthy",
-    explanation: "\
-A variable of the Envoy container names its virtual node or virtual gateway. An unknown mesh, node or gateway is usually \
-misspelled, or of another environment. It is reported as missing only if the run has an export of another resource of \
-that kind of the same mesh, or of meshes but not this one, or if the templates of the run create the mesh and other \
-resources of that kind. Nothing is reported if part of the input could not be read.",
-    sources: &[pages::APP_MESH_ENVOY_VARIABLES, pages::APP_MESH_VIRTUAL_NODES],
-    example: Some(
-        Base::AppMeshResources
-            .wrong(
-                "[7].containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
-                r#""mesh/shop/virtualNode/order""#,
-            )
-            .given(&[("[definition]", include_str!("../bases/app-mesh.json"))]),
-    ),
-    ..Rule::of_tasks(Applies::AppMeshResources, check_definition_resource)
-};
+pub(super) static APPMESH_DEFINITION_RESOURCE: Rule = Rule::of_tasks(
+    page!("appmesh-definition-resource", in APP_MESH),
+    Applies::AppMeshResources,
+    check_definition_resource,
+);
 
 fn check_definition_resource(subjects: &[Subject<'_>], resources: &Resources, findings: &mut TaskFindings<'_>) {
     for subject in subjects {
@@ -202,23 +126,8 @@ const RANGES: [(&str, RangeInclusive<i64>); 4] = [
     ("timeoutMillis", 2000..=60_000),
 ];
 
-pub(super) static APPMESH_HEALTH_CHECK: Rule = Rule {
-    id: "appmesh-health-check",
-    summary: "App Mesh accepts the health check of a listener",
-    effect: "App Mesh refuses the virtual node, or the check checks something else",
-    explanation: "\
-A health check of a virtual node has thresholds of 2 to 10, an interval of 5000 to 300000 milliseconds and a timeout of \
-2000 to 60000 milliseconds, shorter than the interval. A check over HTTP or HTTP/2 needs a path; one over TCP or gRPC \
-has none.",
-    sources: &[
-        "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_HealthCheckPolicy.html",
-        pages::APP_MESH_VIRTUAL_NODES,
-    ],
-    example: Some(
-        Base::AppMeshResources.missing("[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.path"),
-    ),
-    ..Rule::of_resources(check_health_check)
-};
+pub(super) static APPMESH_HEALTH_CHECK: Rule =
+    Rule::of_resources(page!("appmesh-health-check", in APP_MESH), check_health_check);
 
 fn check_health_check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for resource in WITH_ENVOY.iter().flat_map(|kind| resources.of(*kind)) {
@@ -282,22 +191,8 @@ fn path(check: &Node) -> Option<Defect> {
     }
 }
 
-pub(super) static APPMESH_LISTENER_APP_PORT: Rule = Rule {
-    id: "appmesh-listener-app-port",
-    summary: "a virtual node listens on a port of its app",
-    effect: "ECS does not redirect the port to Envoy, no app listens on it, and requests to the node fail",
-    explanation: "\
-Other Envoys connect to the port of a virtual node's listener. ECS redirects the port to the task's Envoy if it is one \
-of `AppPorts`, and this Envoy forwards the request to the same port of the app. So the port must be in `AppPorts` of the \
-definition whose Envoy represents the node.",
-    sources: &[pages::APP_MESH_VIRTUAL_NODES, pages::APP_MESH_ON_ECS],
-    example: Some(
-        Base::AppMeshResources
-            .wrong("[virtualNode orders].virtualNode.spec.listeners[0].portMapping.port", "8080")
-            .given(&[("[definition]", include_str!("../bases/app-mesh.json"))]),
-    ),
-    ..Rule::of_resources(check_listener_app_port)
-};
+pub(super) static APPMESH_LISTENER_APP_PORT: Rule =
+    Rule::of_resources(page!("appmesh-listener-app-port", in APP_MESH), check_listener_app_port);
 
 fn check_listener_app_port(resources: &Resources, subjects: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for subject in subjects {
@@ -322,17 +217,8 @@ fn ports_and_node<'r>(resources: &'r Resources, subject: &Subject<'_>) -> Option
     Some((ports.into_iter().map(i64::from).collect(), node))
 }
 
-pub(super) static APPMESH_OTHER_MESH: Rule = Rule {
-    id: "appmesh-other-mesh",
-    summary: "resources refer to resources of their own mesh",
-    effect: "the reference is broken, because names are valid only within a mesh",
-    explanation: "\
-A reference between resources names no mesh: it always means the resource's own. Here, a resource with this name exists \
-only in another mesh of the run, so one of the two was created in the wrong mesh.",
-    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/meshes.html"],
-    example: Some(Base::AppMeshResources.wrong("[virtualNode orders].virtualNode.meshName", r#""blog""#)),
-    ..Rule::of_resources(check_other_mesh)
-};
+pub(super) static APPMESH_OTHER_MESH: Rule =
+    Rule::of_resources(page!("appmesh-other-mesh", in APP_MESH), check_other_mesh);
 
 fn check_other_mesh(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for (resource, mesh, Reference { kind, name, node }) in resources.references() {
@@ -345,17 +231,11 @@ fn check_other_mesh(resources: &Resources, _: &[Subject<'_>], findings: &mut Res
     }
 }
 
-pub(super) static APPMESH_SERVICE_DISCOVERY: Rule = Rule {
-    id: "appmesh-service-discovery",
-    summary: "a virtual node with a listener has service discovery",
-    effect: "other Envoys know no address of the node, and requests to it fail with 503",
-    explanation: "\
-Other Envoys find the tasks of a virtual node by its service discovery: a DNS name, or a service of AWS Cloud Map. Only \
-a node without a listener, which gets no requests, needs none.",
-    sources: &[pages::APP_MESH_VIRTUAL_NODES],
-    example: Some(Base::AppMeshResources.missing("[virtualNode stock].virtualNode.spec.serviceDiscovery")),
-    ..Rule::once_per_resource(&[ResourceKind::VirtualNode], check_service_discovery)
-};
+pub(super) static APPMESH_SERVICE_DISCOVERY: Rule = Rule::once_per_resource(
+    page!("appmesh-service-discovery", in APP_MESH),
+    &[ResourceKind::VirtualNode],
+    check_service_discovery,
+);
 
 fn check_service_discovery(_: &Resources, node: &Resource) -> Option<Draft> {
     let is_missing = node.listeners().next().is_some() && node.spec("serviceDiscovery").is_none();
@@ -364,20 +244,11 @@ fn check_service_discovery(_: &Resources, node: &Resource) -> Option<Draft> {
     is_missing.then(|| Draft::new(node.span, message, help))
 }
 
-pub(super) static APPMESH_VIRTUAL_SERVICE_NAME: Rule = Rule {
-    id: "appmesh-virtual-service-name",
-    summary: "the name of a virtual service does not resolve to the task itself",
-    effect: "apps that call the service connect to their own task, without Envoy",
-    explanation: "\
-Connections to a loopback address stay in the app's own task, and ECS does not redirect them to Envoy. Use the name of \
-the real service in service discovery.",
-    sources: &[pages::APP_MESH_VIRTUAL_SERVICES],
-    example: Some(
-        Base::AppMeshResources
-            .wrong("[virtualService orders.shop.local].virtualService.virtualServiceName", r#""localhost""#),
-    ),
-    ..Rule::once_per_resource(&[ResourceKind::VirtualService], check_virtual_service_name)
-};
+pub(super) static APPMESH_VIRTUAL_SERVICE_NAME: Rule = Rule::once_per_resource(
+    page!("appmesh-virtual-service-name", in APP_MESH),
+    &[ResourceKind::VirtualService],
+    check_virtual_service_name,
+);
 
 fn check_virtual_service_name(_: &Resources, service: &Resource) -> Option<Draft> {
     let name = service.name.whole().filter(|name| is_loopback(name))?;

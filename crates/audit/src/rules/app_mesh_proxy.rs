@@ -14,17 +14,8 @@ use audit_read::{
     definition::{ProxyConfiguration, Tag, TaskDefinition},
 };
 
-pub(super) static APPMESH_APP_PORTS: Rule = Rule {
-    id: "appmesh-app-ports",
-    summary: "AppPorts lists the ports of the app",
-    effect: "ECS refuses the definition, or no incoming connection goes through Envoy",
-    explanation: "\
-`AppPorts` lists the ports of the app whose incoming connections ECS redirects to Envoy, separated by commas. ECS \
-requires it.",
-    sources: &[pages::ECS_PROXY_CONFIGURATION, pages::APP_MESH_ON_ECS],
-    example: Some(Base::AppMesh.missing("proxyConfiguration.properties[AppPorts]")),
-    ..Rule::once_per_task(Applies::AppMesh, check_app_ports)
-};
+pub(super) static APPMESH_APP_PORTS: Rule =
+    Rule::once_per_task(page!("appmesh-app-ports", in APP_MESH), Applies::AppMesh, check_app_ports);
 
 fn check_app_ports(subject: &Subject<'_>) -> Option<Draft> {
     let proxy = subject.proxy_configuration()?;
@@ -46,19 +37,8 @@ fn no_list_of_ports(proxy: &ProxyConfiguration, name: &str) -> Option<Draft> {
     Some(Draft::new(property.value.span(), message, "use ports from 1 to 65535, separated by commas"))
 }
 
-pub(super) static APPMESH_EGRESS_IGNORED_IPS: Rule = Rule {
-    id: "appmesh-egress-ignored-ips",
-    summary: "traffic to the metadata endpoints is not redirected",
-    is_fixable: true,
-    effect: "Envoy and the app get no credentials and no task metadata, and Envoy gets no configuration",
-    explanation: "\
-169.254.170.2 is the endpoint of the task role's credentials and of the task metadata, 169.254.169.254 the metadata \
-service of the instance. Neither is in the mesh, so Envoy cannot forward connections to them. Add both to \
-`EgressIgnoredIPs`.",
-    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.missing("proxyConfiguration.properties[EgressIgnoredIPs]")),
-    ..Rule::once_per_task(Applies::AppMesh, check_egress_ignored_ips)
-};
+pub(super) static APPMESH_EGRESS_IGNORED_IPS: Rule =
+    Rule::once_per_task(page!("appmesh-egress-ignored-ips", in APP_MESH), Applies::AppMesh, check_egress_ignored_ips);
 
 fn check_egress_ignored_ips(subject: &Subject<'_>) -> Option<Draft> {
     let proxy = subject.proxy_configuration()?;
@@ -88,41 +68,18 @@ fn property(proxy: &ProxyConfiguration, name: &str, correct: &str, message: Stri
     Draft::new(span, message, format!("set {name} to {correct}")).fix(fix)
 }
 
-pub(super) static APPMESH_EGRESS_IGNORED_PORTS: Rule = Rule {
-    id: "appmesh-egress-ignored-ports",
-    summary: "EgressIgnoredPorts is a list of ports",
-    effect: "ECS cannot set up the redirection, and the task fails to start",
-    explanation: "\
-`EgressIgnoredPorts` lists the destination ports of connections that bypass Envoy, separated by commas, such as \
-`5432,6379`. It may be empty. Names of services and ranges are invalid.",
-    sources: &[pages::ECS_PROXY_CONFIGURATION],
-    example: Some(
-        Base::AppMesh
-            .wrong(
-                "proxyConfiguration.properties[EgressIgnoredPorts]",
-                r#"{ "name": "EgressIgnoredPorts", "value": "ssh" }"#,
-            )
-            .repaired_to(r#"{ "name": "EgressIgnoredPorts", "value": "22,5432" }"#),
-    ),
-    ..Rule::once_per_task(Applies::AppMesh, check_egress_ignored_ports)
-};
+pub(super) static APPMESH_EGRESS_IGNORED_PORTS: Rule = Rule::once_per_task(
+    page!("appmesh-egress-ignored-ports", in APP_MESH),
+    Applies::AppMesh,
+    check_egress_ignored_ports,
+);
 
 fn check_egress_ignored_ports(subject: &Subject<'_>) -> Option<Draft> {
     no_list_of_ports(subject.proxy_configuration()?, "EgressIgnoredPorts")
 }
 
-pub(super) static APPMESH_IGNORED_USER: Rule = Rule {
-    id: "appmesh-ignored-user",
-    summary: "Envoy runs as the user whose traffic is not redirected",
-    is_fixable: true,
-    effect: "Envoy's own traffic is redirected to Envoy again, and no connection leaves the task",
-    explanation: "\
-Envoy's own traffic must not be redirected. ECS excludes the traffic of the user in `IgnoredUID`, which must be the \
-`user` of the Envoy container; the examples use 1337. `IgnoredGID` does the same with a group.",
-    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[IgnoredUID].value", r#""1338""#)),
-    ..Rule::once_per_task(Applies::AppMesh, check_ignored_user)
-};
+pub(super) static APPMESH_IGNORED_USER: Rule =
+    Rule::once_per_task(page!("appmesh-ignored-user", in APP_MESH), Applies::AppMesh, check_ignored_user);
 
 fn check_ignored_user(subject: &Subject<'_>) -> Option<Draft> {
     let (proxy, envoy) = subject.app_mesh.as_ref().and_then(AppMeshTask::proxied)?;
@@ -194,18 +151,8 @@ fn by_group(envoy: &Container, property: &Tag) -> Option<Draft> {
     Some(Draft::new(property.value.span(), message, help).of(envoy).fix(fix))
 }
 
-pub(super) static APPMESH_PROXY_CONFIGURATION: Rule = Rule {
-    id: "appmesh-proxy-configuration",
-    summary: "the task of a virtual node has a proxy configuration",
-    effect: "ECS redirects no traffic to Envoy, and the app bypasses the mesh in both directions",
-    explanation: "\
-ECS redirects the traffic of a task to Envoy only if the definition has a `proxyConfiguration`. Without one, the task \
-may be healthy, but routes, retries, TLS and metrics of the mesh do not apply to it. Only a virtual gateway, to which \
-clients connect directly, needs none.",
-    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.missing("proxyConfiguration")),
-    ..Rule::once_per_task(Applies::AppMesh, check_proxy_configuration)
-};
+pub(super) static APPMESH_PROXY_CONFIGURATION: Rule =
+    Rule::once_per_task(page!("appmesh-proxy-configuration", in APP_MESH), Applies::AppMesh, check_proxy_configuration);
 
 fn check_proxy_configuration(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref().filter(|_| subject.definition.proxy.is_absent())?;
@@ -218,18 +165,8 @@ fn check_proxy_configuration(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(envoy.span(), message, help).of(envoy))
 }
 
-pub(super) static APPMESH_PROXY_CONTAINER: Rule = Rule {
-    id: "appmesh-proxy-container",
-    summary: "the proxy configuration names the Envoy container",
-    is_fixable: true,
-    effect: "ECS refuses the definition, or redirects the traffic to a container that is not a proxy",
-    explanation: "\
-`containerName` of the proxy configuration is the name of Envoy's container. ECS starts this container before it \
-redirects the traffic of the others.",
-    sources: &[pages::ECS_PROXY_CONFIGURATION, pages::APP_MESH_ON_ECS],
-    example: Some(Base::AppMesh.wrong("proxyConfiguration.containerName", r#""proxy""#)),
-    ..Rule::once_per_task(Applies::AppMesh, check_proxy_container)
-};
+pub(super) static APPMESH_PROXY_CONTAINER: Rule =
+    Rule::once_per_task(page!("appmesh-proxy-container", in APP_MESH), Applies::AppMesh, check_proxy_container);
 
 fn check_proxy_container(subject: &Subject<'_>) -> Option<Draft> {
     let proxy = subject.proxy_configuration()?;
@@ -253,18 +190,8 @@ fn check_proxy_container(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(proxy.container.span(), message, help).fix(fix))
 }
 
-pub(super) static APPMESH_PROXY_PORTS: Rule = Rule {
-    id: "appmesh-proxy-ports",
-    summary: "traffic is redirected to the ports 15000 and 15001",
-    is_fixable: true,
-    effect: "traffic is redirected to a port on which Envoy does not listen, and every connection of the app fails",
-    explanation: "\
-App Mesh configures Envoy to accept incoming connections on port 15000 and outgoing connections on port 15001. Set \
-`ProxyIngressPort` and `ProxyEgressPort` to these ports.",
-    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[ProxyIngressPort].value", r#""15001""#)),
-    ..Rule::of_task(Applies::AppMesh, check_proxy_ports)
-};
+pub(super) static APPMESH_PROXY_PORTS: Rule =
+    Rule::of_task(page!("appmesh-proxy-ports", in APP_MESH), Applies::AppMesh, check_proxy_ports);
 
 fn check_proxy_ports(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.proxy_configuration() else { return };
@@ -291,18 +218,8 @@ const PROPERTIES: [&str; 7] = [
     "EgressIgnoredIPs",
 ];
 
-pub(super) static APPMESH_PROXY_PROPERTY: Rule = Rule {
-    id: "appmesh-proxy-property",
-    summary: "the proxy configuration has known properties only",
-    is_fixable: true,
-    effect: "ECS refuses the property or ignores it, and the intended one is missing",
-    explanation: "\
-The properties are `IgnoredUID`, `IgnoredGID`, `AppPorts`, `ProxyIngressPort`, `ProxyEgressPort`, `EgressIgnoredPorts` \
-and `EgressIgnoredIPs`. Their names are case-sensitive.",
-    sources: &[pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[AppPorts].name", r#""appPorts""#)),
-    ..Rule::of_task(Applies::AppMesh, check_proxy_property)
-};
+pub(super) static APPMESH_PROXY_PROPERTY: Rule =
+    Rule::of_task(page!("appmesh-proxy-property", in APP_MESH), Applies::AppMesh, check_proxy_property);
 
 fn check_proxy_property(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.proxy_configuration() else { return };
@@ -316,17 +233,8 @@ fn check_proxy_property(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static APPMESH_PROXY_TYPE: Rule = Rule {
-    id: "appmesh-proxy-type",
-    summary: "the proxy configuration has the type APPMESH",
-    is_fixable: true,
-    effect: "ECS refuses to register the definition",
-    explanation: "\
-`APPMESH`, in capitals, is the only type of proxy configuration. It is also the default: the key can be left out.",
-    sources: &[pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.wrong("proxyConfiguration.type", r#""ENVOY""#)),
-    ..Rule::once_per_task(Applies::AppMesh, check_proxy_type)
-};
+pub(super) static APPMESH_PROXY_TYPE: Rule =
+    Rule::once_per_task(page!("appmesh-proxy-type", in APP_MESH), Applies::AppMesh, check_proxy_type);
 
 fn check_proxy_type(subject: &Subject<'_>) -> Option<Draft> {
     let proxy = subject.proxy_configuration()?;
@@ -336,21 +244,8 @@ fn check_proxy_type(subject: &Subject<'_>) -> Option<Draft> {
     Some(draft.fix(Fix::set(&proxy.kind.place, "APPMESH")))
 }
 
-pub(super) static APPMESH_APP_DEPENDENCY: Rule = Rule {
-    id: "appmesh-app-dependency",
-    summary: "app containers wait until Envoy is healthy",
-    severity: Severity::Warning,
-    is_fixable: true,
-    effect: "the first connections of the app fail, because Envoy is not ready yet",
-    explanation: "\
-ECS redirects the traffic before any container starts, so all connections fail until Envoy has its configuration. With \
-the condition `HEALTHY` in `dependsOn`, the app starts after Envoy is ready, and ECS stops Envoy after the app. \
-Containers are not reported if they are not essential, run as the ignored user, collect logs or metrics, or if Envoy \
-waits for them.",
-    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_DEPENDENCY],
-    example: Some(Base::AppMesh.missing("containerDefinitions[orders].dependsOn")),
-    ..Rule::of_task(Applies::AppMesh, check_app_dependency)
-};
+pub(super) static APPMESH_APP_DEPENDENCY: Rule =
+    Rule::of_task(page!("appmesh-app-dependency", in APP_MESH), Applies::AppMesh, check_app_dependency);
 
 fn check_app_dependency(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
@@ -396,19 +291,8 @@ fn no_dependency(app: &Container, envoy: &str) -> Option<Draft> {
     Some(Draft::new(span, message, help).of(app).fix(fix))
 }
 
-pub(super) static APPMESH_APP_PORT_MAPPING: Rule = Rule {
-    id: "appmesh-app-port-mapping",
-    summary: "AppPorts are the TCP ports of the app containers",
-    severity: Severity::Warning,
-    effect: "connections to a port that is missing in AppPorts bypass Envoy, and those to a port without an app fail",
-    explanation: "\
-`AppPorts` and the `portMappings` of the app containers contain the ports on which the app listens. A port only in the \
-mappings is reachable without the mesh, its TLS and its metrics. A port only in `AppPorts` is usually an earlier port of \
-the app; it is reported only if all app containers have mappings.",
-    sources: &[pages::APP_MESH_ON_ECS, pages::ECS_PROXY_CONFIGURATION],
-    example: Some(Base::AppMesh.wrong("proxyConfiguration.properties[AppPorts].value", r#""9081""#)),
-    ..Rule::once_per_task(Applies::AppMesh, check_app_port_mapping)
-};
+pub(super) static APPMESH_APP_PORT_MAPPING: Rule =
+    Rule::once_per_task(page!("appmesh-app-port-mapping", in APP_MESH), Applies::AppMesh, check_app_port_mapping);
 
 fn check_app_port_mapping(subject: &Subject<'_>) -> Option<Draft> {
     let mesh = subject.app_mesh.as_ref()?;

@@ -12,20 +12,8 @@ const MOST: usize = 10;
 const ROUTE: &[ResourceKind] = &[ResourceKind::Route];
 const ROUTES: &[ResourceKind] = &[ResourceKind::Route, ResourceKind::GatewayRoute];
 
-pub(super) static APPMESH_ROUTE_HEADERS: Rule = Rule {
-    id: "appmesh-route-headers",
-    summary: "a route matches by at most 10 headers",
-    effect: "App Mesh refuses the route",
-    explanation: "\
-A route can match the path, the method, the scheme and up to ten headers of a request (or metadata, with gRPC). Split a \
-route that needs more.",
-    sources: &[
-        pages::APP_MESH_ROUTES,
-        "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_HttpRouteMatch.html",
-    ],
-    example: Some(Base::AppMeshResources.wrong("[route all].route.spec.httpRoute.match.headers", r#"[{ "name": "x-0" }, { "name": "x-1" }, { "name": "x-2" }, { "name": "x-3" }, { "name": "x-4" }, { "name": "x-5" }, { "name": "x-6" }, { "name": "x-7" }, { "name": "x-8" }, { "name": "x-9" }, { "name": "x-10" }]"#)),
-    ..Rule::once_per_resource(ROUTE, check_route_headers)
-};
+pub(super) static APPMESH_ROUTE_HEADERS: Rule =
+    Rule::once_per_resource(page!("appmesh-route-headers", in APP_MESH), ROUTE, check_route_headers);
 
 fn check_route_headers(_: &Resources, route: &Resource) -> Option<Draft> {
     let matched = route.route()?.1.get("match")?;
@@ -36,16 +24,8 @@ fn check_route_headers(_: &Resources, route: &Resource) -> Option<Draft> {
     (count > MOST).then(|| Draft::new(headers.place.span, message, help))
 }
 
-pub(super) static APPMESH_ROUTE_PRIORITY: Rule = Rule {
-    id: "appmesh-route-priority",
-    summary: "the priority of a route is 0 to 1000",
-    effect: "App Mesh refuses the route",
-    explanation: "\
-Routes are tried in the order of their priority, from 0 to 1000. App Mesh refuses other numbers.",
-    sources: &[pages::APP_MESH_ROUTES, "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_RouteSpec.html"],
-    example: Some(Base::AppMeshResources.wrong("[route all].route.spec.priority", "1001")),
-    ..Rule::once_per_resource(ROUTE, check_route_priority)
-};
+pub(super) static APPMESH_ROUTE_PRIORITY: Rule =
+    Rule::once_per_resource(page!("appmesh-route-priority", in APP_MESH), ROUTE, check_route_priority);
 
 fn check_route_priority(_: &Resources, route: &Resource) -> Option<Draft> {
     let priority = route.spec("priority").and_then(Node::number::<i64>).filter(|it| !(0..=1000).contains(it))?;
@@ -53,18 +33,8 @@ fn check_route_priority(_: &Resources, route: &Resource) -> Option<Draft> {
     Some(Draft::new(route.span_of("priority"), message, "choose a priority from 0 (first) to 1000 (last)"))
 }
 
-pub(super) static APPMESH_ROUTE_PRIORITY_CLASH: Rule = Rule {
-    id: "appmesh-route-priority-clash",
-    summary: "the routes of a virtual router have different priorities",
-    severity: Severity::Warning,
-    effect: "the order of the two routes is undefined, and a request that matches both may take either",
-    explanation: "\
-A virtual router tries its routes by priority, the lowest number first, and uses the first one that matches. The order \
-of routes with the same priority is undefined.",
-    sources: &[pages::APP_MESH_ROUTES],
-    example: Some(Base::AppMeshResources.wrong("[route beta]", r#"{ "route": { "meshName": "shop", "virtualRouterName": "orders", "routeName": "beta", "spec": { "priority": 10, "httpRoute": { "match": { "prefix": "/beta" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 1 }] } } } } }"#).repaired_to(r#"{ "route": { "meshName": "shop", "virtualRouterName": "orders", "routeName": "beta", "spec": { "priority": 5, "httpRoute": { "match": { "prefix": "/beta" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 1 }] } } } } }"#)),
-    ..Rule::of_resources(check_route_priority_clash)
-};
+pub(super) static APPMESH_ROUTE_PRIORITY_CLASH: Rule =
+    Rule::of_resources(page!("appmesh-route-priority-clash", in APP_MESH), check_route_priority_clash);
 
 fn check_route_priority_clash(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     let priority = |route: &Resource| route.spec("priority").and_then(Node::number::<i64>);
@@ -94,17 +64,8 @@ fn are_of_one_router(resources: &Resources, one: &Resource, other: &Resource) ->
     differ && is_one_environment && names(one).is_some() && names(one) == names(other)
 }
 
-pub(super) static APPMESH_ROUTE_PROTOCOL: Rule = Rule {
-    id: "appmesh-route-protocol",
-    summary: "a route has the protocol of its virtual router",
-    effect: "the listener of the router cannot use the route, and its requests fail",
-    explanation: "\
-The listener of a virtual router has one protocol: `http`, `http2`, `grpc` or `tcp`. Its routes need the same protocol, \
-which is the key of their specification: `httpRoute`, `http2Route`, `grpcRoute` or `tcpRoute`.",
-    sources: &[pages::APP_MESH_ROUTES, pages::APP_MESH_VIRTUAL_ROUTERS],
-    example: Some(Base::AppMeshResources.wrong("[route all].route.spec", r#"{ "priority": 10, "tcpRoute": { "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 100 }] } } }"#)),
-    ..Rule::of_resources(check_route_protocol)
-};
+pub(super) static APPMESH_ROUTE_PROTOCOL: Rule =
+    Rule::of_resources(page!("appmesh-route-protocol", in APP_MESH), check_route_protocol);
 
 fn check_route_protocol(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for router in resources.of(ResourceKind::VirtualRouter) {
@@ -127,20 +88,8 @@ fn protocols(resource: &Resource) -> Option<Vec<&str>> {
     protocols.filter(|protocols| !protocols.is_empty())
 }
 
-pub(super) static APPMESH_NODE_PROTOCOL: Rule = Rule {
-    id: "appmesh-node-protocol",
-    summary: "virtual nodes have the protocol of their virtual router",
-    effect: "Envoy sends the requests in a protocol that the target does not support, and they fail",
-    explanation: "\
-A route forwards requests in the protocol of its virtual router. Its target nodes need a listener with that protocol. If \
-the protocols differ, connections succeed but requests fail.",
-    sources: &[pages::APP_MESH_ROUTES, pages::APP_MESH_VIRTUAL_NODES],
-    example: Some(
-        Base::AppMeshResources
-            .wrong("[virtualNode orders].virtualNode.spec.listeners[0].portMapping.protocol", r#""grpc""#),
-    ),
-    ..Rule::of_resources(check_node_protocol)
-};
+pub(super) static APPMESH_NODE_PROTOCOL: Rule =
+    Rule::of_resources(page!("appmesh-node-protocol", in APP_MESH), check_node_protocol);
 
 fn check_node_protocol(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for router in resources.of(ResourceKind::VirtualRouter) {
@@ -168,23 +117,8 @@ fn targets<'r>(resources: &'r Resources, router: &'r Resource, protocol: &str) -
     names.into_iter().filter_map(node).collect()
 }
 
-pub(super) static APPMESH_ROUTE_ROUTER_MISSING: Rule = Rule {
-    id: "appmesh-route-router-missing",
-    summary: "the virtual router of a route and the virtual gateway of a gateway route exist",
-    effect: "the route belongs to no router or gateway, and no request uses it",
-    explanation: "\
-A route belongs to one virtual router, a gateway route to one virtual gateway. If the router or gateway is missing, the \
-route is usually of another environment, or the router or gateway was renamed.",
-    sources: &[pages::APP_MESH_ROUTES, pages::APP_MESH_VIRTUAL_ROUTERS, pages::APP_MESH_GATEWAY_ROUTES],
-    example: Some(
-        Base::AppMeshResources.wrong("[route beta].route.virtualRouterName", r#""order""#)
-            .given(&[(
-                "[second]",
-                r#"{ "route": { "meshName": "shop", "virtualRouterName": "orders", "routeName": "beta", "spec": { "priority": 5, "httpRoute": { "match": { "prefix": "/beta" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 1 }] } } } } }"#,
-            )]),
-    ),
-    ..Rule::of_resources(check_route_router_missing)
-};
+pub(super) static APPMESH_ROUTE_ROUTER_MISSING: Rule =
+    Rule::of_resources(page!("appmesh-route-router-missing", in APP_MESH), check_route_router_missing);
 
 fn check_route_router_missing(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     report_missing(resources, ROUTES, "belongs to", is_owner, findings);
@@ -194,42 +128,15 @@ fn is_owner(route: &Resource, reference: &Reference<'_>) -> bool {
     Some(reference.kind) == route.kind.owner()
 }
 
-pub(super) static APPMESH_ROUTE_TARGET_MISSING: Rule = Rule {
-    id: "appmesh-route-target-missing",
-    summary: "the targets of a route exist as virtual nodes, the target of a gateway route as virtual service",
-    effect: "the target's share of the requests is answered with 503",
-    explanation: "\
-A route distributes its requests among virtual nodes by weight. The share of a missing virtual node fails. A gateway \
-route sends all of its requests to one virtual service.",
-    sources: &[pages::APP_MESH_ROUTES, pages::APP_MESH_GATEWAY_ROUTES],
-    example: Some(Base::AppMeshResources.wrong(
-        "[route all].route.spec.httpRoute.action.weightedTargets",
-        r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "orders-v2", "weight": 10 }]"#,
-    )),
-    ..Rule::of_resources(check_route_target_missing)
-};
+pub(super) static APPMESH_ROUTE_TARGET_MISSING: Rule =
+    Rule::of_resources(page!("appmesh-route-target-missing", in APP_MESH), check_route_target_missing);
 
 fn check_route_target_missing(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     report_missing(resources, ROUTES, "sends requests to", |route, to| !is_owner(route, to), findings);
 }
 
-pub(super) static APPMESH_ROUTE_WEIGHTS: Rule = Rule {
-    id: "appmesh-route-weights",
-    summary: "the weights of a route are 0 to 100 each and 1 to 100 together",
-    effect: "App Mesh refuses the route, or no target gets requests",
-    explanation: "\
-Each target of a route has a weight from 0 to 100, relative to the others. The sum of the weights is at most 100. If all \
-are 0, no target gets any requests.",
-    sources: &[
-        pages::APP_MESH_ROUTES,
-        "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_WeightedTarget.html",
-    ],
-    example: Some(Base::AppMeshResources.wrong(
-        "[route all].route.spec.httpRoute.action.weightedTargets",
-        r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "stock", "weight": 20 }]"#,
-    )),
-    ..Rule::once_per_resource(ROUTE, check_route_weights)
-};
+pub(super) static APPMESH_ROUTE_WEIGHTS: Rule =
+    Rule::once_per_resource(page!("appmesh-route-weights", in APP_MESH), ROUTE, check_route_weights);
 
 fn check_route_weights(_: &Resources, route: &Resource) -> Option<Draft> {
     let targets = route.weighted_targets();
@@ -246,25 +153,11 @@ fn check_route_weights(_: &Resources, route: &Resource) -> Option<Draft> {
     Some(Draft::new(span, message, "use weights of 0 to 100 with a sum of 1 to 100"))
 }
 
-pub(super) static APPMESH_ROUTER_NAME: Rule = Rule {
-    id: "appmesh-router-name",
-    summary: "the name of a virtual router is valid",
-    effect: "App Mesh refuses the virtual router",
-    explanation: "\
-The name of a virtual router has at most 255 characters: letters, digits, hyphens and underscores.",
-    sources: &[pages::APP_MESH_VIRTUAL_ROUTERS],
-    example: Some(
-        Base::AppMeshResources
-            .wrong(
-                "[router]",
-                r#"{ "virtualRouter": { "meshName": "shop", "virtualRouterName": "orders.v2", "spec": {} } }"#,
-            )
-            .repaired_to(
-                r#"{ "virtualRouter": { "meshName": "shop", "virtualRouterName": "orders-v2", "spec": {} } }"#,
-            ),
-    ),
-    ..Rule::once_per_resource(&[ResourceKind::VirtualRouter], check_router_name)
-};
+pub(super) static APPMESH_ROUTER_NAME: Rule = Rule::once_per_resource(
+    page!("appmesh-router-name", in APP_MESH),
+    &[ResourceKind::VirtualRouter],
+    check_router_name,
+);
 
 fn check_router_name(_: &Resources, router: &Resource) -> Option<Draft> {
     let name = router.name.whole()?;
@@ -274,25 +167,11 @@ fn check_router_name(_: &Resources, router: &Resource) -> Option<Draft> {
     is_wrong.then(|| Draft::new(router.span, message, "use at most 255 letters, digits, hyphens and underscores"))
 }
 
-pub(super) static APPMESH_ROUTER_ROUTES: Rule = Rule {
-    id: "appmesh-router-routes",
-    summary: "a virtual router has routes",
-    severity: Severity::Warning,
-    effect: "requests to the router's virtual services match nothing and are answered with 404",
-    explanation: "\
-The routes of a virtual router determine which virtual nodes get which requests. A router without routes is reported \
-only if it provides a virtual service, and if the run has an export of other routes of the mesh, or templates that \
-create the mesh and other routes.",
-    sources: &[pages::APP_MESH_VIRTUAL_ROUTERS, pages::APP_MESH_ROUTES],
-    example: Some(
-        Base::AppMeshResources.wrong("[virtualService stock.shop.local].virtualService.spec.provider", r#"{ "virtualRouter": { "virtualRouterName": "stock" } }"#)
-            .given(&[(
-                "[router]",
-                r#"{ "virtualRouter": { "meshName": "shop", "virtualRouterName": "stock", "spec": { "listeners": [{ "portMapping": { "port": 9090, "protocol": "http" } }] } } }"#,
-            )]),
-    ),
-    ..Rule::once_per_resource(&[ResourceKind::VirtualRouter], check_router_routes)
-};
+pub(super) static APPMESH_ROUTER_ROUTES: Rule = Rule::once_per_resource(
+    page!("appmesh-router-routes", in APP_MESH),
+    &[ResourceKind::VirtualRouter],
+    check_router_routes,
+);
 
 fn check_router_routes(resources: &Resources, router: &Resource) -> Option<Draft> {
     let is_provider = |service: &Resource, mesh: &str, to: &Reference<'_>| {

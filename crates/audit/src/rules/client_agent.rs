@@ -6,18 +6,8 @@ use super::{fixes::mount, mesh_ports::ports_span, prelude::*};
 use crate::subject::{AgentScript, BINARY_DIRECTORY, Software, image_of, names};
 use audit_read::definition::PortMapping;
 
-pub(super) static CONSUL_CLIENT_MISSING: Rule = Rule {
-    id: "consul-client-missing",
-    summary: "with consul-ecs up to 0.6, the task has a Consul client agent",
-    effect: "mesh-init finds no agent to register the service with, and waits until the task is stopped",
-    explanation: "\
-Up to consul-ecs 0.6, mesh-init, health-sync and Envoy connect to a Consul agent in the same task, at 127.0.0.1. The \
-agent joins the cluster and registers the task's services. From 0.7 on, Consul Dataplane replaces the agent and \
-Envoy.",
-    sources: &[pages::CONSUL_CLIENT_ARCHITECTURE],
-    example: Some(Base::Client.missing("containerDefinitions[consul-client]")),
-    ..Rule::of_task(Applies::ConsulClient, check_client_missing)
-};
+pub(super) static CONSUL_CLIENT_MISSING: Rule =
+    Rule::of_task(page!("consul-client-missing"), Applies::ConsulClient, check_client_missing);
 
 fn check_client_missing(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -36,18 +26,8 @@ fn check_client_missing(subject: &Subject<'_>, findings: &mut Findings) {
     ));
 }
 
-pub(super) static CONSUL_CLIENT_IMAGE: Rule = Rule {
-    id: "consul-client-image",
-    summary: "consul-client has the image of Consul",
-    severity: Severity::Warning,
-    effect: "the container has no program consul and stops, and mesh-init waits until the task is stopped",
-    explanation: "\
-The container's script starts the program `consul`. The images of consul-ecs, of Consul Dataplane and of Envoy do not \
-contain it. Images with unknown names count as mirrors of Consul's image.",
-    sources: &["https://gallery.ecr.aws/hashicorp/consul"],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].image", r#""hashicorp/consul-ecs:0.4.3""#)),
-    ..Rule::once_per_task(Applies::ConsulClient, check_client_image)
-};
+pub(super) static CONSUL_CLIENT_IMAGE: Rule =
+    Rule::once_per_task(page!("consul-client-image"), Applies::ConsulClient, check_client_image);
 
 fn check_client_image(subject: &Subject<'_>) -> Option<Draft> {
     let container = subject.consul.as_ref()?.client?;
@@ -58,20 +38,8 @@ fn check_client_image(subject: &Subject<'_>) -> Option<Draft> {
     })
 }
 
-pub(super) static CONSUL_CLIENT_MOUNTS: Rule = Rule {
-    id: "consul-client-mounts",
-    summary: "consul-client mounts the shared volumes, both writable",
-    is_fixable: true,
-    effect: "mesh-init finds no program consul, or the script cannot write its files and starts no agent",
-    explanation: "\
-The script of `consul-client` copies the program `consul` to `/bin/consul-inject`, where mesh-init runs it. It writes \
-the CA's certificate, the agent's configuration and its token below the shared directory, usually `/consul`. Both \
-directories are volumes that this container must be able to write to. A directory that the script does not mention \
-needs no mount.",
-    sources: &[pages::CONSUL_CLIENT_INSTALL],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].mountPoints[consul_data].readOnly", "true")),
-    ..Rule::of_task(Applies::ConsulClient, check_client_mounts)
-};
+pub(super) static CONSUL_CLIENT_MOUNTS: Rule =
+    Rule::of_task(page!("consul-client-mounts"), Applies::ConsulClient, check_client_mounts);
 
 fn check_client_mounts(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -118,19 +86,8 @@ const EXPECTED: [(&str, &str); 6] = [
     ("CONSUL_HTTP_TOKEN", "an ACL token"),
 ];
 
-pub(super) static CONSUL_CLIENT_SECRETS: Rule = Rule {
-    id: "consul-client-secrets",
-    summary: "the secrets that the script of consul-client uses are set",
-    effect: "the agent stops, trusts no server or has no permissions, and mesh-init waits until the task is stopped",
-    explanation: "\
-The script reads secrets from environment variables: with TLS the CA's certificate (`CONSUL_CACERT`, from 0.5 on \
-`CONSUL_CACERT_PEM` and `CONSUL_HTTPS_CACERT_PEM`), with gossip encryption the key (`CONSUL_GOSSIP_ENCRYPTION_KEY`), \
-with ACLs the agent's token (`AGENT_TOKEN`), unless the script logs in for one. A shell replaces an unset variable by \
-nothing, so only the agent's errors show the problem. Set each variable under `secrets`.",
-    sources: &[pages::CONSUL_CLIENT_SECURITY, pages::ECS_SENSITIVE_DATA],
-    example: Some(Base::Client.missing("containerDefinitions[consul-client].secrets[CONSUL_CACERT]")),
-    ..Rule::of_task(Applies::ConsulClient, check_client_secrets)
-};
+pub(super) static CONSUL_CLIENT_SECRETS: Rule =
+    Rule::of_task(page!("consul-client-secrets"), Applies::ConsulClient, check_client_secrets);
 
 fn check_client_secrets(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
@@ -153,24 +110,8 @@ pub(super) const PORTS: [(u64, &str); 5] =
 /// The port that is closed by default: an app may use it.
 pub(super) const ON_REQUEST: u64 = 8501;
 
-pub(super) static CONSUL_CLIENT_PORTS: Rule = Rule {
-    id: "consul-client-ports",
-    summary: "no container maps the ports of the client agent",
-    severity: Severity::Warning,
-    is_fixable: true,
-    effect: "load balancers and service discovery may expose the agent's API, with the permissions of its token",
-    explanation: "\
-The task's Consul agent serves its own task at 127.0.0.1. From outside, only the gossip of other agents reaches it, \
-which needs no port mapping in the network mode `awsvpc`. Load balancers, service discovery and security groups are \
-often configured from the port mappings. An app cannot listen on these ports either, because all containers of the \
-task share one network interface.",
-    sources: &["https://developer.hashicorp.com/consul/docs/install/ports", pages::ECS_AWSVPC],
-    example: Some(Base::Client.wrong(
-        "containerDefinitions[consul-client].portMappings",
-        r#"[{ "containerPort": 8500, "protocol": "tcp" }]"#,
-    )),
-    ..Rule::of_task(Applies::ConsulClient, check_client_ports)
-};
+pub(super) static CONSUL_CLIENT_PORTS: Rule =
+    Rule::of_task(page!("consul-client-ports"), Applies::ConsulClient, check_client_ports);
 
 fn check_client_ports(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -209,22 +150,8 @@ pub(super) fn agent<'d>(subject: &Subject<'d>) -> Option<(&'d Container, AgentSc
     Some((client, AgentScript::of(client)?))
 }
 
-/// A correct script without a configuration file: the complete `command` of `consul-client`.
-pub(super) const SCRIPT: &str = r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#;
-
-pub(super) static CONSUL_CLIENT_SHELL: Rule = Rule {
-    id: "consul-client-shell",
-    summary: "a shell runs the script of consul-client",
-    is_fixable: true,
-    effect: "ECS takes the script for the name of a program, and the agent never starts",
-    explanation: "\
-The container of the agent runs a script, and ECS starts no shell by itself. The entry point must be a shell that \
-takes the script as an argument, such as `[\"/bin/sh\", \"-ec\"]`. With `-e`, the script stops at the first error \
-instead of starting an agent with an incomplete configuration.",
-    sources: &[pages::CONSUL_CLIENT_INSTALL, pages::ECS_CONTAINER],
-    example: Some(Base::Client.missing("containerDefinitions[consul-client].entryPoint")),
-    ..Rule::once_per_task(Applies::ConsulClient, check_client_shell)
-};
+pub(super) static CONSUL_CLIENT_SHELL: Rule =
+    Rule::once_per_task(page!("consul-client-shell"), Applies::ConsulClient, check_client_shell);
 
 fn check_client_shell(subject: &Subject<'_>) -> Option<Draft> {
     let (client, script) = agent(subject)?;
@@ -248,18 +175,8 @@ fn check_client_shell(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(entry_point.place.span, message, help).of(client).fix(fix))
 }
 
-pub(super) static CONSUL_CLIENT_EXEC: Rule = Rule {
-    id: "consul-client-exec",
-    summary: "the script of consul-client ends with exec consul agent",
-    effect: "ECS kills the agent, and its node and services remain in Consul as failed",
-    explanation: "\
-ECS sends TERM to the container's main process. Without `exec`, that is the shell, which does not forward the signal: \
-the agent runs until it is killed, and does not leave the cluster. Consul keeps a failed member and its services as \
-critical instances for 72 hours. With `exec`, the agent replaces the shell and gets the signal.",
-    sources: &[pages::CONSUL_CLIENT_ARCHITECTURE, "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html"],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nconsul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#).repaired_to(SCRIPT)),
-    ..Rule::once_per_task(Applies::ConsulClient, check_client_exec)
-};
+pub(super) static CONSUL_CLIENT_EXEC: Rule =
+    Rule::once_per_task(page!("consul-client-exec"), Applies::ConsulClient, check_client_exec);
 
 fn check_client_exec(subject: &Subject<'_>) -> Option<Draft> {
     let (client, script) = agent(subject).filter(|(_, script)| script.has_shell())?;
@@ -272,19 +189,8 @@ fn check_client_exec(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(text.span(), message, "start the agent with exec consul agent").of(client))
 }
 
-pub(super) static CONSUL_CLIENT_LEAVE: Rule = Rule {
-    id: "consul-client-leave",
-    summary: "the client agent leaves the cluster when its task ends",
-    is_fixable: true,
-    effect: "each task that ends stays in Consul as a failed node for 72 hours, with critical instances",
-    explanation: "\
-With `leave_on_terminate = true`, the agent leaves the cluster when it gets TERM, and its node and services are \
-removed at once. With `false` it just stops, as in a crash, and Consul waits for it to come back, which a task never \
-does. The default of client agents is `true`, so only `false` is reported.",
-    sources: &[pages::CONSUL_AGENT_CONFIGURATION, pages::CONSUL_CLIENT_ARCHITECTURE],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = false'\n"]"#).repaired_to(r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#)),
-    ..Rule::once_per_task(Applies::ConsulClient, check_client_leave)
-};
+pub(super) static CONSUL_CLIENT_LEAVE: Rule =
+    Rule::once_per_task(page!("consul-client-leave"), Applies::ConsulClient, check_client_leave);
 
 const SETTING: &str = "leave_on_terminate";
 
@@ -300,18 +206,8 @@ fn check_client_leave(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(text.span(), message, format!("set {SETTING} to true")).of(client).fix(fix))
 }
 
-pub(super) static CONSUL_CLIENT_RETRY_JOIN: Rule = Rule {
-    id: "consul-client-retry-join",
-    summary: "the client agent has addresses to join, and retries",
-    effect: "the agent joins no cluster, and mesh-init waits until the task is stopped",
-    explanation: "\
-A client agent needs the address of at least one member of the cluster, and must retry until that member responds: \
-tasks also start while the servers restart. `retry_join` does both; it takes addresses, DNS names and cloud lookups \
-such as `provider=aws`. If part of the agent's configuration is in a file outside of the script, nothing is reported.",
-    sources: &[pages::CONSUL_AGENT_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/install/cloud-auto-join"],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP\n"]"#).repaired_to(SCRIPT)),
-    ..Rule::once_per_task(Applies::ConsulClient, check_client_retry_join)
-};
+pub(super) static CONSUL_CLIENT_RETRY_JOIN: Rule =
+    Rule::once_per_task(page!("consul-client-retry-join"), Applies::ConsulClient, check_client_retry_join);
 
 /// These settings and flags contain members, and retry.
 const KEEPS_TRYING: [&str; 4] = ["retry_join", "retry-join", "auto_config", "server_addresses"];
@@ -334,20 +230,8 @@ fn check_client_retry_join(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(text.span(), message, "set retry_join to the addresses of the Consul servers").of(client))
 }
 
-pub(super) static CONSUL_CLIENT_ADVERTISE: Rule = Rule {
-    id: "consul-client-advertise",
-    summary: "the client agent advertises the address in the task's metadata",
-    severity: Severity::Warning,
-    effect: "other agents and proxies may get an address at which the task is unreachable",
-    explanation: "\
-A task has several network interfaces: its own, with the address in the VPC, and one or two for ECS's endpoints. \
-Without `advertise_addr`, the agent may choose the wrong one. The right address is in the task's metadata: \
-`Networks[0].IPv4Addresses[0]` in the response of `$ECS_CONTAINER_METADATA_URI_V4`. A fixed address is wrong for \
-every task but one.",
-    sources: &[pages::CONSUL_AGENT_CONFIGURATION, "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-fargate.html"],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#).repaired_to(SCRIPT)),
-    ..Rule::once_per_task(Applies::ConsulClient, check_client_advertise)
-};
+pub(super) static CONSUL_CLIENT_ADVERTISE: Rule =
+    Rule::once_per_task(page!("consul-client-advertise"), Applies::ConsulClient, check_client_advertise);
 
 /// The settings and flags for the address. `advertise_reconnect_timeout` has another purpose.
 const ADDRESS_SETTINGS: [&str; 4] = ["advertise_addr", "bind_addr", "-advertise", "-bind"];
@@ -369,20 +253,8 @@ fn check_client_advertise(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(text.span(), message, help).of(client))
 }
 
-pub(super) static CONSUL_CLIENT_HTTP_EXPOSED: Rule = Rule {
-    id: "consul-client-http-exposed",
-    summary: "the client agent serves its APIs at 127.0.0.1 only",
-    severity: Severity::Warning,
-    effect: "any host that reaches the task's address can register services and read the catalog through its agent",
-    explanation: "\
-`client_addr` is the address at which the agent serves HTTP, gRPC and DNS. `0.0.0.0` includes the task's address in \
-the VPC, which only the security group protects; without ACLs, the API accepts every request. The task's own \
-containers reach the agent at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `addresses` \
-for each API, which takes precedence.",
-    sources: &[pages::CONSUL_AGENT_CONFIGURATION],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 0.0.0.0 -advertise $IP -retry-join consul.example.internal\n"]"#).repaired_to(SCRIPT)),
-    ..Rule::once_per_task(Applies::ConsulClient, check_client_http_exposed)
-};
+pub(super) static CONSUL_CLIENT_HTTP_EXPOSED: Rule =
+    Rule::once_per_task(page!("consul-client-http-exposed"), Applies::ConsulClient, check_client_http_exposed);
 
 const HELP: &str = "set client_addr to 127.0.0.1, or http in addresses";
 

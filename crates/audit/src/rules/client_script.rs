@@ -1,25 +1,10 @@
 //! What the script of a client agent must do for mesh-init and Envoy.
 
-use super::{
-    client_agent::{SCRIPT, agent},
-    prelude::*,
-};
+use super::{client_agent::agent, prelude::*};
 use crate::subject::{AgentScript, BINARY_DIRECTORY};
 
-pub(super) static CONSUL_CLIENT_SCRIPT: Rule = Rule {
-    id: "consul-client-script",
-    summary: "the script of consul-client starts an agent that mesh-init and Envoy can use",
-    effect: "no agent starts, or mesh-init and Envoy get nothing from it, and the app never starts",
-    explanation: "\
-The agent of a task is a client: with `-server` or `-dev`, each task is a cluster of its own, or disturbs the quorum of the \
-servers. Envoy gets its configuration from the agent's gRPC port, which `ports { grpc = -1 }` closes. mesh-init runs the \
-program `consul` that the script copies to `/bin/consul-inject`. A here-document without its end swallows the rest of the \
-script, with the command that starts the agent. A variable that is not set is empty: the agent does not start without a \
-datacenter.",
-    sources: &[pages::CONSUL_CLIENT_INSTALL, pages::CONSUL_AGENT_CONFIGURATION],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].command", r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -server -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#).repaired_to(SCRIPT)),
-    ..Rule::of_task(Applies::ConsulClient, check_script)
-};
+pub(super) static CONSUL_CLIENT_SCRIPT: Rule =
+    Rule::of_task(page!("consul-client-script"), Applies::ConsulClient, check_script);
 
 fn check_script(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((client, script)) = agent(subject).filter(|(_, script)| script.has_shell() && script.is_script()) else {

@@ -8,22 +8,8 @@ use crate::{
 use document::{Node, Span, Value};
 use mesh::consul_ecs::{CONFIG_VARIABLE, ConfigCheck, ConfigFault, ConfigProblem, ROOT, Releases};
 
-pub(super) static CONSUL_CONFIG_MISSING: Rule = Rule {
-    id: "consul-config-missing",
-    summary: "every container of consul-ecs has its configuration in CONSUL_ECS_CONFIG_JSON",
-    effect: "the container ends with \"CONSUL_ECS_CONFIG_JSON isn't populated\", and the task or controller never works",
-    explanation: "\
-mesh-init, the control plane, health-sync and the controller read their settings from the environment variable \
-`CONSUL_ECS_CONFIG_JSON`: the addresses of the Consul servers, and in tasks of the mesh the service and its login. \
-Each container of consul-ecs in a task needs it, with the same content. Before 0.3, the commands had flags instead; a \
-`mesh-init` with flags is not reported.",
-    sources: &[pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.wrong(
-        "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].name",
-        r#""CONSUL_ECS_CONFIG""#,
-    )),
-    ..Rule::of_task(Applies::ConsulAndController, check_config_missing)
-};
+pub(super) static CONSUL_CONFIG_MISSING: Rule =
+    Rule::of_task(page!("consul-config-missing"), Applies::ConsulAndController, check_config_missing);
 
 fn check_config_missing(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs().filter(|program| program.configuration.is_some()) else { return };
@@ -46,21 +32,8 @@ fn reads_a_configuration(container: &Container) -> bool {
     !has_flags && !is_older
 }
 
-pub(super) static CONSUL_CONFIG_JSON: Rule = Rule {
-    id: "consul-config-json",
-    summary: "CONSUL_ECS_CONFIG_JSON is JSON",
-    effect: "the container ends with \"invalid config\", and the task or controller never works",
-    explanation: "\
-The configuration of consul-ecs is one JSON text in an environment variable. Lost quotes in a template, a trailing \
-comma, an unescaped line break or a comment make it invalid. Generate it: `jsonencode` in Terraform, \
-`Fn::ToJsonString` or a block scalar in CloudFormation.",
-    sources: &[pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.wrong(
-        "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].value",
-        r#""{bootstrapDir: /consul}""#,
-    )),
-    ..Rule::of_task(Applies::ConsulAndController, check_config_json)
-};
+pub(super) static CONSUL_CONFIG_JSON: Rule =
+    Rule::of_task(page!("consul-config-json"), Applies::ConsulAndController, check_config_json);
 
 fn check_config_json(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs().filter(|program| program.configuration.is_some()) else { return };
@@ -97,26 +70,8 @@ fn span_of(problem: &ConfigProblem<'_, ConfigValue<'_>>) -> Span {
     entry.map_or(problem.value.0.place.span, |entry| entry.key_span)
 }
 
-pub(super) static CONSUL_CONFIG_SCHEMA: Rule = Rule {
-    id: "consul-config-schema",
-    summary: "the configuration has the fields, types and values that consul-ecs accepts",
-    effect: "consul-ecs refuses the configuration and fails, and the task or controller never works",
-    explanation: "\
-consul-ecs first checks its configuration against a JSON schema. Keys are in camel case (`destinationName`, not \
-`destination_name`), ports are numbers and not strings, and an unknown key is an error in most places. This rule \
-knows the fields of all releases from 0.3 on. `consul-config-version` checks whether the image's release knows a \
-field, and `consul-config-ignored` reports keys that consul-ecs ignores.",
-    sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_SERVER_JSON],
-    example: Some(
-        Base::Dataplane
-            .wrong(
-                "config.proxy.upstreams",
-                r#"[{ "destinationName": "orders", "localBindPort": 1234, "destination_type": "service" }]"#,
-            )
-            .repaired_to(r#"[{ "destinationName": "orders", "localBindPort": 1234, "destinationType": "service" }]"#),
-    ),
-    ..Rule::of_task(Applies::ConsulAndController, check_config_schema)
-};
+pub(super) static CONSUL_CONFIG_SCHEMA: Rule =
+    Rule::of_task(page!("consul-config-schema"), Applies::ConsulAndController, check_config_schema);
 
 /// The fields of Consul's multi-port services (2.0 and newer) that consul-ecs has not, and what to do without them. Source:
 /// <https://github.com/hashicorp/web-unified-docs/pull/2705>
@@ -160,18 +115,8 @@ fn check_config_schema(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_CONFIG_NULL: Rule = Rule {
-    id: "consul-config-null",
-    summary: "no list in a proxy's config contains null",
-    effect: "Consul accepts the registration, and from then on every read of the service and of its node hangs",
-    explanation: "\
-`config` of a proxy or an upstream may contain anything, and consul-ecs hands it to Consul as it is. Consul's servers \
-accept a list with null, but cannot send it: requests for the service, for its node and for what depends on them never \
-get an answer, in all tasks and tools, until the instance is deregistered. Consul 1.8.7 and current releases do so.",
-    sources: &[pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.wrong("config.proxy.config", r#"{ "envoy_extra": ["a", null] }"#)),
-    ..Rule::of_task(Applies::Consul, check_config_null)
-};
+pub(super) static CONSUL_CONFIG_NULL: Rule =
+    Rule::of_task(page!("consul-config-null"), Applies::Consul, check_config_null);
 
 fn check_config_null(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(json) = subject.consul.as_ref().and_then(|consul| consul.configuration.json()) else { return };
@@ -191,19 +136,8 @@ fn null_in_list(node: &Node) -> Option<&Node> {
     null.or_else(inside)
 }
 
-pub(super) static CONSUL_CONFIG_IGNORED: Rule = Rule {
-    id: "consul-config-ignored",
-    summary: "consul-ecs reads every field of the configuration",
-    severity: Severity::Warning,
-    effect: "consul-ecs silently ignores the field, and uses the default",
-    explanation: "\
-In most places, consul-ecs refuses unknown keys. Directly in `proxy`, in `consulServers.defaults`, `.http` and \
-`.grpc`, and in `meshGateway`, it ignores them: with a misspelled `publicListenerPort`, the proxy listens on the \
-default port 20000.",
-    sources: &[pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.wrong("config.proxy.local_service_address", r#""127.0.0.1""#)),
-    ..Rule::of_task(Applies::ConsulAndController, check_config_ignored)
-};
+pub(super) static CONSUL_CONFIG_IGNORED: Rule =
+    Rule::of_task(page!("consul-config-ignored"), Applies::ConsulAndController, check_config_ignored);
 
 fn check_config_ignored(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
@@ -215,27 +149,8 @@ fn check_config_ignored(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_CONFIG_VERSION: Rule = Rule {
-    id: "consul-config-version",
-    summary: "the image's version of consul-ecs knows every field of the configuration",
-    effect: "consul-ecs refuses the configuration and fails, or ignores the field",
-    explanation: "\
-Each release of consul-ecs has its own schema, in which a key of another release is unknown. After an upgrade, old \
-keys may remain (`consulHTTPAddr`, `service.checks`); before it, new keys may be used too early (`transparentProxy` \
-before 0.8, `networkResilienceConfig` before 0.9.4). The rule needs a version in the image's tag.",
-    sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::CONSUL_ECS_CHANGELOG],
-    example: Some(
-        Base::Dataplane.wrong("config.service.networkResilienceConfig.outlierDetection.consecutive5xx", "5").given(&[
-            ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:latest""#),
-            ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9.4-dev""#),
-            (
-                "containerDefinitions[consul-ecs-health-sync].image",
-                r#""public.ecr.aws/hashicorp/consul-ecs:0.9.4-dev""#,
-            ),
-        ]),
-    ),
-    ..Rule::of_task(Applies::ConsulAndController, check_config_version)
-};
+pub(super) static CONSUL_CONFIG_VERSION: Rule =
+    Rule::of_task(page!("consul-config-version"), Applies::ConsulAndController, check_config_version);
 
 fn check_config_version(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
@@ -251,18 +166,8 @@ fn check_config_version(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_SERVICE_OR_GATEWAY: Rule = Rule {
-    id: "consul-service-or-gateway",
-    summary: "the configuration describes a service or a gateway, and not both",
-    effect: "with both, the service is never registered; with neither, a service without a port is registered",
-    explanation: "\
-consul-ecs registers a task either as a service with a proxy (`service` and `proxy`) or as a gateway (`gateway`). \
-With both, it ignores the service. With neither, it registers a service with the family's name and port 0, which is \
-unreachable.",
-    sources: &[pages::CONSUL_CONFIGURATION],
-    example: Some(Base::ApiGateway.wrong("config.service", r#"{ "name": "api-gateway", "port": 8443 }"#)),
-    ..Rule::once_per_task(Applies::Consul, check_service_or_gateway)
-};
+pub(super) static CONSUL_SERVICE_OR_GATEWAY: Rule =
+    Rule::once_per_task(page!("consul-service-or-gateway"), Applies::Consul, check_service_or_gateway);
 
 fn check_service_or_gateway(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;

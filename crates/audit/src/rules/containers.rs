@@ -6,24 +6,8 @@ use super::prelude::*;
 use crate::{draft::NEEDS_SUBNETS, subject::line_of_shell};
 use audit_read::definition::{ContainerHealthCheck, LoadBalancer, PortMapping, TaskDefinition};
 
-pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule = Rule {
-    id: "ecs-container-name-duplicate",
-    summary: "the names of containers are unique",
-    effect: "ECS refuses to register the definition",
-    explanation: "\
-Dependencies, volumes, load balancers and overrides refer to a container by its name, so names must be unique in a \
-definition. Two containers with the same name often result from a merge.",
-    sources: &[pages::ECS_CONTAINER],
-    example: Some(
-        Base::Plain
-            .wrong(
-                "containerDefinitions[archive]",
-                r#"{ "name": "migrate", "image": "example/report:3.1", "essential": false }"#,
-            )
-            .repaired_to(r#"{ "name": "archive", "image": "example/report:3.1", "essential": false }"#),
-    ),
-    ..Rule::of_task(Applies::EveryTask, check_container_name_duplicate)
-};
+pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule =
+    Rule::of_task(page!("ecs-container-name-duplicate"), Applies::EveryTask, check_container_name_duplicate);
 
 fn check_container_name_duplicate(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
@@ -38,17 +22,8 @@ fn check_container_name_duplicate(subject: &Subject<'_>, findings: &mut Findings
     }
 }
 
-pub(super) static ECS_CONTAINER_NAME: Rule = Rule {
-    id: "ecs-container-name",
-    summary: "every container has a name",
-    effect: "ECS refuses to register the definition",
-    explanation: "\
-The name of a container is required: up to 255 letters, digits, `-` and `_`. Dependencies, load balancers and ECS Exec \
-refer to it.",
-    sources: &[pages::ECS_CONTAINER],
-    example: Some(Base::Plain.missing("containerDefinitions[cache].name")),
-    ..Rule::of_task(Applies::EveryTask, check_container_name)
-};
+pub(super) static ECS_CONTAINER_NAME: Rule =
+    Rule::of_task(page!("ecs-container-name"), Applies::EveryTask, check_container_name);
 
 fn check_container_name(subject: &Subject<'_>, findings: &mut Findings) {
     let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
@@ -64,18 +39,8 @@ fn check_container_name(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static ECS_LOAD_BALANCER_TARGET: Rule = Rule {
-    id: "ecs-load-balancer-target",
-    summary: "a service's load balancer names a container of the definition, and a port that it has",
-    effect: "ECS refuses to create or update the service",
-    explanation: "\
-`loadBalancers` of an ECS service has the name and the port of the container that gets the requests. Both must be in the \
-task definition: the port in `portMappings` of the container.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html"],
-    // An example is one definition, but the rule needs a service too.
-    example: None,
-    ..Rule::of_task(Applies::EveryTask, check_load_balancer_target)
-};
+pub(super) static ECS_LOAD_BALANCER_TARGET: Rule =
+    Rule::of_task(page!("ecs-load-balancer-target"), Applies::EveryTask, check_load_balancer_target);
 
 fn check_load_balancer_target(subject: &Subject<'_>, findings: &mut Findings) {
     for service in &subject.definition.services {
@@ -109,21 +74,8 @@ fn wrong_target(definition: &TaskDefinition, service: &str, balancer: &LoadBalan
     Some(Draft::new(balancer.container_port.span(), message, help).of(container))
 }
 
-pub(super) static ECS_HEALTH_CHECK_COMMAND: Rule = Rule {
-    id: "ecs-health-check-command",
-    summary: "the command of a health check has a valid form",
-    effect: "the check runs another program or none and fails, and the container never becomes healthy",
-    explanation: "\
-The first item of the command determines how the rest is run. `CMD` starts a program: its name and each argument are \
-separate items, and `||` is one of its arguments. `CMD-SHELL` runs *one* item with the container's shell; further items \
-become parameters of the shell, so `[\"CMD-SHELL\", \"curl\", \"-f\", …]` runs `curl` without arguments, which fails. Any \
-other first item is a program, also `cmd-shell` in lower case.",
-    sources: &[pages::ECS_HEALTH_CHECK],
-    example: Some(
-        Base::Plain.wrong("containerDefinitions[cache].healthCheck.command", r#"["CMD-SHELL", "redis-cli", "ping"]"#),
-    ),
-    ..Rule::of_task(Applies::EveryTask, check_health_check_command)
-};
+pub(super) static ECS_HEALTH_CHECK_COMMAND: Rule =
+    Rule::of_task(page!("ecs-health-check-command"), Applies::EveryTask, check_health_check_command);
 
 fn check_health_check_command(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
@@ -176,18 +128,8 @@ fn check_command(container: &Container, check: &ContainerHealthCheck, findings: 
 /// The value from which a time was probably meant in milliseconds.
 const SECOND: u64 = 1000;
 
-pub(super) static ECS_HEALTH_CHECK_RANGE: Rule = Rule {
-    id: "ecs-health-check-range",
-    summary: "the times and retries of health checks are in the ranges that ECS allows",
-    is_fixable: true,
-    effect: "ECS refuses to register the definition",
-    explanation: "\
-ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 to 10 `retries` and a `startPeriod` \
-of at most 300 seconds. Values in milliseconds, as other tools have them, are out of range.",
-    sources: &[pages::ECS_HEALTH_CHECK],
-    example: Some(Base::Plain.wrong("containerDefinitions[cache].healthCheck.interval", "2")),
-    ..Rule::of_task(Applies::EveryTask, check_health_check_range)
-};
+pub(super) static ECS_HEALTH_CHECK_RANGE: Rule =
+    Rule::of_task(page!("ecs-health-check-range"), Applies::EveryTask, check_health_check_range);
 
 fn check_health_check_range(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
@@ -219,25 +161,8 @@ fn check_range(
     findings.add(Draft::new(field.span(), message, help).of(container).fix(fix));
 }
 
-pub(super) static ECS_SHELL_ENTRY_POINT: Rule = Rule {
-    id: "ecs-shell-entry-point",
-    summary: "a shell that starts an app uses exec",
-    severity: Severity::Info,
-    effect: "TERM reaches the shell and not the app, which is killed with its requests unfinished",
-    explanation: "\
-ECS sends TERM to the container's first process. A shell with a script of several commands does not forward it to the \
-app, its child process: the app runs until KILL stops it, `stopTimeout` seconds later. With `exec` before the last \
-command, the app replaces the shell. An init process (`initProcessEnabled`) does not help: it forwards signals only \
-to the shell.",
-    sources: &["https://aws.amazon.com/blogs/containers/graceful-shutdowns-with-ecs/", pages::ECS_CONTAINER],
-    example: Some(
-        Base::Plain
-            .wrong("containerDefinitions[report].command", r#"["export TZ=UTC && ./report --daily"]"#)
-            .given(&[("containerDefinitions[report].entryPoint", r#"["/bin/sh", "-c"]"#)])
-            .repaired_to(r#"["export TZ=UTC && exec ./report --daily"]"#),
-    ),
-    ..Rule::of_task(Applies::EveryTask, check_shell_entry_point)
-};
+pub(super) static ECS_SHELL_ENTRY_POINT: Rule =
+    Rule::of_task(page!("ecs-shell-entry-point"), Applies::EveryTask, check_shell_entry_point);
 
 fn check_shell_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
@@ -301,58 +226,21 @@ fn without_redirections(script: &str) -> String {
     script.replace(">&", ">").replace("<&", "<").replace("&>", ">")
 }
 
-pub(super) static CONSUL_NETWORK_MODE: Rule = Rule {
-    id: "consul-network-mode",
-    summary: "the network mode is awsvpc",
-    is_fixable: true,
-    effect: "the containers do not share 127.0.0.1, and neither the app nor the health checks reach the proxy",
-    explanation: "\
-Consul on ECS supports only the network mode `awsvpc`. It gives each task its own network interface, with the address \
-that is registered in Consul and a loopback interface that the app and its proxy share. In `bridge` mode, the default \
-on EC2, each container has its own loopback interface, and the app cannot reach its upstreams. In `host` mode, two \
-tasks on one instance need the same ports.",
-    sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_NETWORKING],
-    example: Some(Base::Dataplane.wrong("networkMode", r#""bridge""#)),
-    ..Rule::once_per_task(Applies::Consul, check_consul_network_mode)
-};
+pub(super) static CONSUL_NETWORK_MODE: Rule =
+    Rule::once_per_task(page!("consul-network-mode"), Applies::Consul, check_consul_network_mode);
 
 fn check_consul_network_mode(subject: &Subject<'_>) -> Option<Draft> {
     other_network_mode(subject.definition)
 }
 
-pub(super) static APPMESH_NETWORK_MODE: Rule = Rule {
-    id: "appmesh-network-mode",
-    summary: "the network mode is awsvpc",
-    is_fixable: true,
-    effect: "ECS refuses the definition: a proxy configuration works in awsvpc mode only",
-    explanation: "\
-App Mesh redirects the traffic of a task in the network namespace that its containers share. Only with `awsvpc` does \
-a task have its own namespace and address. A virtual gateway redirects nothing and may run in other modes.",
-    sources: &[pages::ECS_PROXY_CONFIGURATION, pages::ECS_NETWORKING],
-    example: Some(Base::AppMesh.wrong("networkMode", r#""bridge""#)),
-    ..Rule::once_per_task(Applies::AppMesh, check_app_mesh_network_mode)
-};
+pub(super) static APPMESH_NETWORK_MODE: Rule =
+    Rule::once_per_task(page!("appmesh-network-mode", in APP_MESH), Applies::AppMesh, check_app_mesh_network_mode);
 
 fn check_app_mesh_network_mode(subject: &Subject<'_>) -> Option<Draft> {
     subject.proxy_configuration().and_then(|_| other_network_mode(subject.definition))
 }
 
-pub(super) static ECS_HOST_PORT: Rule = Rule {
-    id: "ecs-host-port",
-    summary: "in the network modes awsvpc and host, host ports equal container ports",
-    is_fixable: true,
-    effect: "ECS refuses to register the definition",
-    explanation: "\
-In `bridge` mode, ECS forwards the instance's port `hostPort` to the container's port. In `awsvpc` mode, the task has \
-its own network interface, and in `host` mode it uses the instance's: ports are not translated. In these modes, leave \
-`hostPort` out, or set it to `containerPort`.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_PortMapping.html"],
-    example: Some(
-        Base::AppMesh
-            .wrong("containerDefinitions[orders].portMappings", r#"[{ "containerPort": 9080, "hostPort": 80 }]"#),
-    ),
-    ..Rule::of_task(Applies::EveryTask, check_host_port)
-};
+pub(super) static ECS_HOST_PORT: Rule = Rule::of_task(page!("ecs-host-port"), Applies::EveryTask, check_host_port);
 
 fn check_host_port(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mode @ ("awsvpc" | "host")) = subject.definition.network_mode.text() else { return };

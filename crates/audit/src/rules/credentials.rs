@@ -18,25 +18,8 @@ const TOKENS: [&str; 8] = [
     "replication",
 ];
 
-pub(super) static CONSUL_CREDENTIAL_IN_PLAIN: Rule = Rule {
-    id: "consul-credential-in-plain",
-    summary: "no credential of Consul is in plain text",
-    severity: Severity::Warning,
-    effect: "every principal that may describe task definitions can read the credential, and this revision cannot be changed",
-    explanation: "\
-Values under `environment` are part of the task definition: visible to every principal with the permission \
-`ecs:DescribeTaskDefinition`, in templates, in plans and in the console, and fixed in the revision. Under `secrets`, \
-the definition contains only a reference to Secrets Manager or the Parameter Store, and ECS reads the value when the \
-container starts. Moving a credential out of a definition is not enough: replace it. This rule checks the well-known \
-variables in each container of the task, the gossip key in the agent's script, and tokens in the commands of the \
-mesh's containers and of consul-ecs's controller.",
-    sources: &[pages::ECS_SENSITIVE_DATA, pages::CONSUL_CLIENT_SECURITY],
-    example: Some(Base::Client.wrong(
-        "containerDefinitions[web].environment",
-        r#"[{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#,
-    )),
-    ..Rule::of_task(Applies::ConsulAndController, check_credential_in_plain)
-};
+pub(super) static CONSUL_CREDENTIAL_IN_PLAIN: Rule =
+    Rule::of_task(page!("consul-credential-in-plain"), Applies::ConsulAndController, check_credential_in_plain);
 
 fn check_credential_in_plain(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
@@ -108,45 +91,22 @@ fn finding(container: &Container, variable: &Variable, name: &str) -> Draft {
     Draft::new(variable.name.span(), message, help).of(container)
 }
 
-pub(super) static CONSUL_TASK_ROLE: Rule = Rule {
-    id: "consul-task-role",
-    summary: "a task that logs in to Consul has a task role",
-    effect: "the login has no IAM identity, Consul creates no token, and the task never starts its app",
-    explanation: "\
-Consul's auth method `aws-iam` identifies a task by its IAM role, `taskRoleArn`. The role's path, usually \
-`/consul-ecs/`, permits the login, and the role's tags contain the name of the service. On Fargate, a task without a \
-task role has no identity; on EC2, it may get the role of the instance, which does not identify the service. Each \
-family needs its own role, because the role determines the service.",
-    sources: &[pages::CONSUL_AWS_IAM_AUTH_METHOD, pages::ECS_TASK_ROLE],
-    example: Some(Base::Dataplane.missing("taskRoleArn")),
-    ..Rule::once_per_task(Applies::Consul, check_task_role)
-};
+pub(super) static CONSUL_TASK_ROLE: Rule =
+    Rule::once_per_task(page!("consul-task-role"), Applies::Consul, check_task_role);
 
 fn check_task_role(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
     let role = &subject.definition.task_role;
     (role.is_absent() && (consul.logs_in() == Some(true) || consul.agent_logs_in())).then(|| {
         let message = "the task logs in to Consul, but has no task role";
-        let help = "set taskRoleArn to a role for this family only, with the path /consul-ecs/";
+        let help = "set taskRoleArn to a role for this family only, with the path /consul-ecs/ and the tag \
+                    consul.hashicorp.com.service-name";
         Draft::new(role.span(), message, help)
     })
 }
 
-pub(super) static CONSUL_TASK_ROLE_TAGS: Rule = Rule {
-    id: "consul-task-role-tags",
-    summary: "the task role has the tags and the path that the login needs",
-    effect: "Consul refuses the login, and the task never starts its app",
-    explanation: "\
-The auth method of HashiCorp's controller admits the roles below one path, `/consul-ecs/` unless its `iamRolePath` says \
-otherwise, and reads the name of the service from the role's tag `consul.hashicorp.com.service-name`, with dots: without \
-it, a login is refused. The rule looks at roles that the same template or Terraform module declares, unless \
-`consulLogin.method` names another auth method. HashiCorp's modules create such a role themselves. A role without a path is \
-a warning: the auth method may admit all. `consul-gateway-kind-tag` is about the tag of a gateway.",
-    sources: &[pages::CONSUL_AWS_IAM_AUTH_METHOD, pages::CONSUL_ARCHITECTURE],
-    // An example is one definition, but the rule needs a role too.
-    example: None,
-    ..Rule::of_task(Applies::ConsulDataplane, check_task_role_tags)
-};
+pub(super) static CONSUL_TASK_ROLE_TAGS: Rule =
+    Rule::of_task(page!("consul-task-role-tags"), Applies::ConsulDataplane, check_task_role_tags);
 
 fn check_task_role_tags(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = logs_in_as_role(subject) else { return };
@@ -195,25 +155,8 @@ fn wrong_tag(role: &IamRole, key: &str, value: &str) -> Option<Draft> {
     Some(draft.in_file(&role.file))
 }
 
-pub(super) static CONSUL_GATEWAY_KIND_TAG: Rule = Rule {
-    id: "consul-gateway-kind-tag",
-    summary: "the task role of a gateway has the tag with its kind",
-    effect: "the login succeeds, but the token lacks the permissions of the gateway, and Consul refuses what it needs beyond those of a service",
-    explanation: "\
-From consul-ecs 0.7.2 on, the controller gives the token of a gateway an ACL role by the tag \
-`consul.hashicorp.com.gateway-kind` of the task's IAM role: a mesh gateway needs `mesh:write` and `peering:read`, an API \
-gateway `mesh:read`, and a terminating gateway what its users attach to the role. Without the tag, the login succeeds, and \
-the token has only the permissions of a service. The controllers of 0.7.0 and 0.7.1 do not know the tag. The rule looks at \
-roles that the same template or Terraform module declares, unless `consulLogin.method` names another auth method. \
-HashiCorp's modules create such a role themselves.",
-    sources: &[
-        pages::CONSUL_ECS_CHANGELOG,
-        "https://github.com/hashicorp/consul-ecs/blob/v0.10.0/subcommand/controller/command.go",
-    ],
-    // An example is one definition, but the rule needs a role too.
-    example: None,
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_gateway_kind_tag)
-};
+pub(super) static CONSUL_GATEWAY_KIND_TAG: Rule =
+    Rule::once_per_task(page!("consul-gateway-kind-tag"), Applies::ConsulDataplane, check_gateway_kind_tag);
 
 fn check_gateway_kind_tag(subject: &Subject<'_>) -> Option<Draft> {
     let (consul, role) = logs_in_as_role(subject).zip(subject.definition.declared_role.as_ref())?;
@@ -225,22 +168,8 @@ fn check_gateway_kind_tag(subject: &Subject<'_>) -> Option<Draft> {
 
 const TOKEN: &str = "CONSUL_HTTP_TOKEN";
 
-pub(super) static CONSUL_LOGIN_OFF: Rule = Rule {
-    id: "consul-login-off",
-    summary: "if Consul requires a token, the task logs in to get it",
-    severity: Severity::Warning,
-    effect: "the service is registered with the configured token, but the proxy has none, and the servers refuse it",
-    explanation: "\
-From consul-ecs 0.7 on, a task logs in to Consul with its IAM role (`consulLogin.enabled`) and passes the token to \
-Consul Dataplane. A token in `CONSUL_HTTP_TOKEN`, as in 0.2 to 0.4, still registers the service, because Consul's API \
-client reads the variable, but it does not reach the proxy. Switch the login on, and remove the token.",
-    sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_AWS_IAM_AUTH_METHOD],
-    example: Some(Base::Dataplane.wrong("config.consulLogin.enabled", "false").given(&[(
-            "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN]",
-            r#"{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-web-AbCdEf:token::" }"#,
-        )])),
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_login_off)
-};
+pub(super) static CONSUL_LOGIN_OFF: Rule =
+    Rule::once_per_task(page!("consul-login-off"), Applies::ConsulDataplane, check_login_off);
 
 fn check_login_off(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
@@ -260,23 +189,8 @@ fn token(container: &Container) -> Option<Span> {
     }
 }
 
-pub(super) static CONSUL_CA_CERTIFICATES: Rule = Rule {
-    id: "consul-ca-certificates",
-    summary: "a private CA's certificate is given for HTTPS and for gRPC, to every container of consul-ecs",
-    severity: Severity::Warning,
-    effect: "the container does not trust the Consul servers, and cannot connect to them",
-    explanation: "\
-consul-ecs connects to the Consul servers in two ways: with gRPC to find them and to log in, and with HTTPS to \
-register the service. It trusts the CA in `CONSUL_GRPC_CACERT_PEM` or `CONSUL_HTTPS_CACERT_PEM`, otherwise the file \
-`caCertFile` of the configuration, otherwise the public CAs. Servers with certificates of a public CA, such as HCP \
-Consul's, need neither variable. But if one container has one of them, the CA is probably private, and every \
-container of consul-ecs needs both.",
-    sources: &[pages::CONSUL_SERVER_JSON, pages::TERRAFORM_CHANGELOG],
-    example: Some(
-        Base::Dataplane.missing("containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_GRPC_CACERT_PEM]"),
-    ),
-    ..Rule::of_task(Applies::ConsulDataplaneAndController, check_ca_certificates)
-};
+pub(super) static CONSUL_CA_CERTIFICATES: Rule =
+    Rule::of_task(page!("consul-ca-certificates"), Applies::ConsulDataplaneAndController, check_ca_certificates);
 
 /// One of the two connections to the servers.
 struct Connection {

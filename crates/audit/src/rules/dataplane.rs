@@ -6,18 +6,8 @@ use super::prelude::*;
 use crate::subject::{Feature, Software, go_flag, image_of};
 use audit_read::definition::ContainerHealthCheck;
 
-pub(super) static CONSUL_DATAPLANE_MISSING: Rule = Rule {
-    id: "consul-dataplane-missing",
-    summary: "the task has a container consul-dataplane",
-    effect: "the service is registered with a proxy that does not run: other services cannot reach it",
-    explanation: "\
-From consul-ecs 0.7 on, Consul Dataplane runs Envoy and connects it to the Consul servers. mesh-init (the control \
-plane in 0.7) only writes its configuration to the shared volume. mesh-init and health-sync find the container in the \
-task's metadata by its name, `consul-dataplane`.",
-    sources: &[pages::CONSUL_ARCHITECTURE, "https://developer.hashicorp.com/consul/docs/connect/dataplane"],
-    example: Some(Base::TerminatingGateway.missing("containerDefinitions[consul-dataplane]")),
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_missing)
-};
+pub(super) static CONSUL_DATAPLANE_MISSING: Rule =
+    Rule::once_per_task(page!("consul-dataplane-missing"), Applies::ConsulDataplane, check_dataplane_missing);
 
 fn check_dataplane_missing(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
@@ -30,20 +20,8 @@ fn check_dataplane_missing(subject: &Subject<'_>) -> Option<Draft> {
     })
 }
 
-pub(super) static CONSUL_DATAPLANE_IMAGE: Rule = Rule {
-    id: "consul-dataplane-image",
-    summary: "consul-dataplane has the image of Consul Dataplane",
-    severity: Severity::Warning,
-    effect: "the container has no program consul-dataplane and fails, and the app is never started",
-    explanation: "\
-The container runs the program `consul-dataplane`, which starts an Envoy of its own image. The images of Envoy, Consul and \
-consul-ecs do not contain it. Images with unknown names count as mirrors of Consul Dataplane's image.",
-    sources: &["https://github.com/hashicorp/consul-dataplane/blob/main/Dockerfile"],
-    example: Some(
-        Base::Dataplane.wrong("containerDefinitions[consul-dataplane].image", r#""envoyproxy/envoy:v1.34.0""#),
-    ),
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_image)
-};
+pub(super) static CONSUL_DATAPLANE_IMAGE: Rule =
+    Rule::once_per_task(page!("consul-dataplane-image"), Applies::ConsulDataplane, check_dataplane_image);
 
 fn check_dataplane_image(subject: &Subject<'_>) -> Option<Draft> {
     let dataplane = subject.consul.as_ref()?.dataplane?;
@@ -62,22 +40,8 @@ fn is_certainly_of_the_dataplane(consul: &ConsulTask<'_>) -> bool {
         || matches!(consul.configuration.at("consulServers"), Maybe::Known(_))
 }
 
-pub(super) static CONSUL_DATAPLANE_ENTRY_POINT: Rule = Rule {
-    id: "consul-dataplane-entry-point",
-    summary: "consul-dataplane is started by consul-ecs's envoy-entrypoint",
-    is_fixable: true,
-    effect: "the proxy does not start, or it stops at the first TERM while the app is still handling requests",
-    explanation: "\
-ECS stops containers in the reverse order of their dependencies, so an app that did not wait for the proxy gets TERM \
-together with it. `/consul/consul-ecs envoy-entrypoint` starts the proxy and withholds the signal until the app's \
-containers have exited, so the app can complete its requests through the mesh. mesh-init copies the program to the \
-shared volume, into `bootstrapDir` of the configuration (default: `/consul`). The image's own entry point is the \
-proxy itself: with the usual command as arguments, it gets its own name as an argument and fails. With flags alone \
-(`-config-file=…`) it starts, but gets TERM together with the app: that is a warning.",
-    sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
-    example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].entryPoint")),
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_entry_point)
-};
+pub(super) static CONSUL_DATAPLANE_ENTRY_POINT: Rule =
+    Rule::once_per_task(page!("consul-dataplane-entry-point"), Applies::ConsulDataplane, check_dataplane_entry_point);
 
 fn check_dataplane_entry_point(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
@@ -132,23 +96,8 @@ fn is_elsewhere(dataplane: &Container, words: &[&str], directory: Option<&str>) 
             && matches!(dataplane.mount_at(USUAL), Maybe::Absent)
 }
 
-pub(super) static CONSUL_DATAPLANE_COMMAND: Rule = Rule {
-    id: "consul-dataplane-command",
-    summary: "consul-dataplane reads the configuration that mesh-init writes",
-    is_fixable: true,
-    effect: "Consul Dataplane fails at once, because it has neither the addresses of the servers nor the name of its service",
-    explanation: "\
-mesh-init (or the control plane of 0.7) registers the proxy and writes the settings of Consul Dataplane to \
-`consul-dataplane.json` in the bootstrap directory: servers, node and service IDs, TLS, the token. The command \
-contains that file: `consul-dataplane -config-file /consul/consul-dataplane.json`. Envoy is not started directly in \
-this generation.",
-    sources: &["https://developer.hashicorp.com/consul/docs/reference/dataplane/cli", pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Dataplane.wrong(
-        "containerDefinitions[consul-dataplane].command",
-        r#"["envoy", "--config-path", "/consul/envoy-bootstrap.json"]"#,
-    )),
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_command)
-};
+pub(super) static CONSUL_DATAPLANE_COMMAND: Rule =
+    Rule::once_per_task(page!("consul-dataplane-command"), Applies::ConsulDataplane, check_dataplane_command);
 
 /// The programs of the image that start Consul Dataplane; the second is for ports below 1024. Source:
 /// <https://github.com/hashicorp/consul-dataplane/pull/652>
@@ -202,23 +151,8 @@ fn check_dataplane_command(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(place.span, message, help).of(dataplane).fix(fix))
 }
 
-pub(super) static CONSUL_DATAPLANE_HEALTH_CHECK: Rule = Rule {
-    id: "consul-dataplane-health-check",
-    summary: "consul-dataplane's health check connects to the readiness port of the configuration",
-    is_fixable: true,
-    effect: "the proxy never becomes HEALTHY: the app is never started, and the service is critical in Consul",
-    explanation: "\
-Envoy opens a separate port when it is ready: `proxy.healthCheckPort`, or `gateway.healthCheckPort` for gateways \
-(default: 22000). The health check connects to it with `/consul/consul-ecs net-dial`, because the image has no \
-shell, `nc` or `curl`; only images with `-ubi` in their tag have a shell. The app's containers wait for this health \
-check, and health-sync copies its state to Consul.",
-    sources: &[pages::CONSUL_CONFIGURATION, pages::ECS_HEALTH_CHECK],
-    example: Some(Base::Dataplane.wrong(
-        "containerDefinitions[consul-dataplane].healthCheck.command",
-        r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:20000"]"#,
-    )),
-    ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_health_check)
-};
+pub(super) static CONSUL_DATAPLANE_HEALTH_CHECK: Rule =
+    Rule::of_task(page!("consul-dataplane-health-check"), Applies::ConsulDataplane, check_dataplane_health_check);
 
 fn check_dataplane_health_check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };

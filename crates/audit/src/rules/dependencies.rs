@@ -13,18 +13,8 @@ use audit_read::definition::{ContainerHealthCheck, Dependency, Order};
 /// The conditions of dependencies.
 const CONDITIONS: [&str; 4] = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];
 
-pub(super) static ECS_DEPENDENCY_CONDITION: Rule = Rule {
-    id: "ecs-dependency-condition",
-    summary: "every condition of a dependency is START, COMPLETE, SUCCESS or HEALTHY",
-    is_fixable: true,
-    effect: "ECS refuses to register the definition",
-    explanation: "\
-A container can wait until another one has started (`START`), has stopped (`COMPLETE`), has stopped with exit code 0 \
-(`SUCCESS`) or passes its health check (`HEALTHY`). There are no other conditions, and they must be in capitals.",
-    sources: &[pages::ECS_DEPENDENCY],
-    example: Some(Base::Plain.wrong("containerDefinitions[report].dependsOn[cache].condition", r#""healthy""#)),
-    ..Rule::of_task(Applies::EveryTask, check_dependency_condition)
-};
+pub(super) static ECS_DEPENDENCY_CONDITION: Rule =
+    Rule::of_task(page!("ecs-dependency-condition"), Applies::EveryTask, check_dependency_condition);
 
 fn check_dependency_condition(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
@@ -45,22 +35,8 @@ fn check_dependency_condition(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static ECS_DEPENDENCY_CYCLE: Rule = Rule {
-    id: "ecs-dependency-cycle",
-    summary: "no container waits for itself, directly or indirectly",
-    effect: "ECS refuses to register the definition, because none of these containers could start",
-    explanation: "\
-`dependsOn` determines the order in which the containers of a task start, and the reverse order in which they stop. \
-If containers wait for each other in a cycle, none of them can start first: ECS finds the cycle at registration and \
-returns a `ClientException`. Usually one of the dependencies has the wrong direction.",
-    sources: &[pages::ECS_DEPENDENCY],
-    example: Some(
-        Base::Plain
-            .wrong("containerDefinitions[cache].dependsOn", r#"[{ "containerName": "report", "condition": "START" }]"#)
-            .repaired_to(r#"[{ "containerName": "migrate", "condition": "SUCCESS" }]"#),
-    ),
-    ..Rule::of_task(Applies::EveryTask, check_dependency_cycle)
-};
+pub(super) static ECS_DEPENDENCY_CYCLE: Rule =
+    Rule::of_task(page!("ecs-dependency-cycle"), Applies::EveryTask, check_dependency_cycle);
 
 fn check_dependency_cycle(subject: &Subject<'_>, findings: &mut Findings) {
     let graph = graph_of(&subject.definition.containers.items, subject.order());
@@ -129,18 +105,8 @@ fn report(cycle: &[&Container], findings: &mut Findings) {
     findings.add(Draft::new(span, message, "remove one of these dependencies").of(first));
 }
 
-pub(super) static ECS_DEPENDENCY_ESSENTIAL: Rule = Rule {
-    id: "ecs-dependency-essential",
-    summary: "containers wait for the end of non-essential containers only",
-    effect: "ECS refuses to register the definition, because the task stops when an essential container stops",
-    explanation: "\
-`COMPLETE` and `SUCCESS` wait until a container has stopped. When an essential container stops, ECS stops the task, \
-and no other container can start afterwards. So ECS accepts the two conditions only for containers with `essential: \
-false`. Containers are essential by default.",
-    sources: &[pages::ECS_DEPENDENCY],
-    example: Some(Base::Plain.missing("containerDefinitions[migrate].essential")),
-    ..Rule::of_task(Applies::EveryTask, check_dependency_essential)
-};
+pub(super) static ECS_DEPENDENCY_ESSENTIAL: Rule =
+    Rule::of_task(page!("ecs-dependency-essential"), Applies::EveryTask, check_dependency_essential);
 
 fn check_dependency_essential(subject: &Subject<'_>, findings: &mut Findings) {
     for (container, dependency, other) in subject.order().pairs() {
@@ -163,17 +129,8 @@ fn is_itself(one: &Container, other: &Container) -> bool {
     std::ptr::eq(one, other)
 }
 
-pub(super) static ECS_DEPENDENCY_HEALTH: Rule = Rule {
-    id: "ecs-dependency-health",
-    summary: "containers wait for HEALTHY only if the other container has a health check",
-    effect: "ECS refuses to register the definition, because the container could never become healthy",
-    explanation: "\
-`HEALTHY` means that the `healthCheck` of the task definition passes. ECS ignores a `HEALTHCHECK` of the image, so a \
-container without a health check in the definition always stays `UNKNOWN`. The command `NONE` switches a check off.",
-    sources: &[pages::ECS_DEPENDENCY, pages::ECS_HEALTH_CHECK],
-    example: Some(Base::Plain.missing("containerDefinitions[cache].healthCheck")),
-    ..Rule::of_task(Applies::EveryTask, check_dependency_health)
-};
+pub(super) static ECS_DEPENDENCY_HEALTH: Rule =
+    Rule::of_task(page!("ecs-dependency-health"), Applies::EveryTask, check_dependency_health);
 
 fn check_dependency_health(subject: &Subject<'_>, findings: &mut Findings) {
     for (container, dependency, other) in subject.order().pairs() {
@@ -192,17 +149,8 @@ fn check_dependency_health(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static ECS_DEPENDENCY_UNKNOWN: Rule = Rule {
-    id: "ecs-dependency-unknown",
-    summary: "containers wait only for containers of the same definition",
-    effect: "ECS refuses to register the definition",
-    explanation: "\
-`dependsOn` refers to containers of the same task definition by name. If no container has the name, it was usually \
-renamed or moved. ECS returns a `ClientException` at registration.",
-    sources: &[pages::ECS_DEPENDENCY],
-    example: Some(Base::Plain.wrong("containerDefinitions[report].dependsOn[cache].containerName", r#""redis""#)),
-    ..Rule::of_task(Applies::EveryTask, check_dependency_unknown)
-};
+pub(super) static ECS_DEPENDENCY_UNKNOWN: Rule =
+    Rule::of_task(page!("ecs-dependency-unknown"), Applies::EveryTask, check_dependency_unknown);
 
 /// The maximum number of containers that the help lists: the API accepts ten.
 const SHOWN: usize = 10;
@@ -232,26 +180,8 @@ const START_INTERVAL: u64 = 5;
 
 const FARGATE_MINIMUM: u64 = 2;
 
-pub(super) static ECS_START_TIMEOUT_TOO_SHORT: Rule = Rule {
-    id: "ecs-start-timeout-too-short",
-    summary: "containers that others wait for have time to become healthy",
-    effect: "the waiting containers give up before the first health check runs, and the task stops; so does its replacement",
-    explanation: "\
-`startTimeout` limits how long others wait for *this* container to become healthy (or to stop). The first health \
-check runs one `interval` after the container has started; newer container runtimes check every 5 seconds within a \
-`startPeriod`. With a shorter timeout, no check can pass in time, and each task that the service starts stops again.",
-    sources: &[
-        pages::ECS_CONTAINER,
-        pages::ECS_HEALTH_CHECK,
-        "https://docs.docker.com/reference/dockerfile/#healthcheck",
-    ],
-    example: Some(
-        Base::Plain
-            .wrong("containerDefinitions[cache].startTimeout", "20")
-            .given(&[("containerDefinitions[cache].healthCheck", r#"{ "command": ["CMD", "redis-cli", "ping"] }"#)]),
-    ),
-    ..Rule::of_task(Applies::EveryTask, check_start_timeout_too_short)
-};
+pub(super) static ECS_START_TIMEOUT_TOO_SHORT: Rule =
+    Rule::of_task(page!("ecs-start-timeout-too-short"), Applies::EveryTask, check_start_timeout_too_short);
 
 fn check_start_timeout_too_short(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
@@ -284,24 +214,8 @@ fn waiting_for<'d>(subject: &Subject<'d>, container: &Container) -> Option<&'d C
     waiting.find(|(_, dependency)| dependency.condition.text() == Some("HEALTHY")).map(|(other, _)| other)
 }
 
-pub(super) static ECS_START_TIMEOUT_UNUSED: Rule = Rule {
-    id: "ecs-start-timeout-unused",
-    summary: "a start timeout is set on a container that others wait for",
-    severity: Severity::Info,
-    is_fixable: true,
-    effect: "the timeout has no effect, and the container waits for its dependencies without a limit",
-    explanation: "\
-`startTimeout` does not limit how long *this* container waits. It limits how long others wait for this one to stop or \
-to become healthy, so it has no effect if no container waits for this one with `COMPLETE`, `SUCCESS` or `HEALTHY`. To \
-limit how long a container waits, set the timeout on its dependency.",
-    sources: &[pages::ECS_CONTAINER],
-    example: Some(
-        Base::Plain
-            .needless("containerDefinitions[report].startTimeout", "60")
-            .given(&[("containerDefinitions[report].startTimeout", "60")]),
-    ),
-    ..Rule::of_task(Applies::EveryTask, check_start_timeout_unused)
-};
+pub(super) static ECS_START_TIMEOUT_UNUSED: Rule =
+    Rule::of_task(page!("ecs-start-timeout-unused"), Applies::EveryTask, check_start_timeout_unused);
 
 fn check_start_timeout_unused(subject: &Subject<'_>, findings: &mut Findings) {
     let (containers, order) = (&subject.definition.containers, subject.order());
@@ -327,18 +241,8 @@ fn check_start_timeout_unused(subject: &Subject<'_>, findings: &mut Findings) {
 /// The minimum and the maximum on Fargate, in seconds.
 const RANGE: std::ops::RangeInclusive<u64> = 2..=120;
 
-pub(super) static ECS_TIMEOUT_RANGE: Rule = Rule {
-    id: "ecs-timeout-range",
-    summary: "start and stop timeouts on Fargate are 2 to 120 seconds",
-    is_fixable: true,
-    effect: "ECS refuses the definition, or kills an app that needs more than 120 seconds to stop",
-    explanation: "\
-Fargate allows 2 to 120 seconds for `startTimeout` and `stopTimeout`, and at most 120 seconds between TERM and KILL. \
-An app that needs longer must save its work, or run on EC2 instances, which allow more.",
-    sources: &[pages::ECS_CONTAINER],
-    example: Some(Base::Plain.wrong("containerDefinitions[report].stopTimeout", "300")),
-    ..Rule::of_task(Applies::EveryTask, check_timeout_range)
-};
+pub(super) static ECS_TIMEOUT_RANGE: Rule =
+    Rule::of_task(page!("ecs-timeout-range"), Applies::EveryTask, check_timeout_range);
 
 fn check_timeout_range(subject: &Subject<'_>, findings: &mut Findings) {
     if !subject.definition.runs_on_fargate() {

@@ -3,27 +3,8 @@
 use super::prelude::*;
 use audit_read::definition::ServiceUse;
 
-pub(super) static CONSUL_DEPLOYMENT_STRATEGY: Rule = Rule {
-    id: "consul-deployment-strategy",
-    summary: "ECS does not shift the requests of the mesh",
-    severity: Severity::Warning,
-    effect: "requests through the mesh reach the tasks of the new revision at once, also before a test and after a rollback was decided",
-    explanation: "\
-With the strategies `BLUE_GREEN`, `LINEAR` and `CANARY`, ECS shifts the requests of a load balancer or of Service Connect, and so \
-does CodeDeploy. \
-A task of the new revision joins the mesh when it starts, and gets its share of the mesh's requests as soon as it is healthy, \
-until it stops. Both revisions run during the test and the bake time, or as long as a hook pauses the deployment. For a \
-service whose requests come through the mesh, deploy with `ROLLING`, or shift the requests with a service splitter of \
-Consul. A service whose port is 0 gets no requests through the mesh.",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/deploy-blue-green-service.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_DeploymentConfiguration.html",
-        "https://developer.hashicorp.com/consul/docs/reference/config-entry/service-splitter",
-    ],
-    // An example is one definition, but the rule needs a service too.
-    example: None,
-    ..Rule::of_task(Applies::Consul, check_deployment_strategy)
-};
+pub(super) static CONSUL_DEPLOYMENT_STRATEGY: Rule =
+    Rule::of_task(page!("consul-deployment-strategy"), Applies::Consul, check_deployment_strategy);
 
 fn check_deployment_strategy(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };

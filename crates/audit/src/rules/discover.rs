@@ -2,32 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{configuration::of_holder, login::is_no_region, prelude::*, servers::HOSTS, servers::HOSTS_IN_CONFIG};
+use super::{configuration::of_holder, login::is_no_region, prelude::*, servers::HOSTS};
 use crate::{spelling::nearest, subject::is_switched_on};
 
-pub(super) static CONSUL_SERVER_DISCOVER: Rule = Rule {
-    id: "consul-server-discover",
-    summary: "the settings of exec=discover are those of go-discover",
-    effect: "discover finds no server or fails, consul-ecs tries for ever, and the task never starts its app",
-    explanation: "\
-`discover` takes flags, the word `addrs`, and settings as `key=value`. It ignores a key that it does not know, so that a \
-filter such as `tag_key` is missing. With `provider=aws`, it asks for instances with the tag `tag_key` and the value \
-`tag_value`; with `service=ecs`, for tasks whose own tags have both: the family and the cluster only narrow the search. \
-Of the other providers, the rule knows only the names, and the settings of `azure`.",
-    sources: &[
-        "https://github.com/hashicorp/go-discover/blob/master/provider/aws/aws_discover.go",
-        "https://github.com/hashicorp/go-discover/blob/master/provider/azure/azure_discover.go",
-        "https://github.com/hashicorp/go-discover/blob/master/cmd/discover/main.go",
-        "https://github.com/hashicorp/go-discover/blob/master/config.go",
-    ],
-    example: Some(
-        Base::Dataplane
-            .wrong(HOSTS_IN_CONFIG, r#""exec=discover -q addrs provider=aws tag_name=consul tag_value=server""#)
-            .given(&[("config.consulServers.defaults.tlsServerName", r#""server.dc1.consul""#)])
-            .repaired_to(r#""exec=discover -q addrs provider=aws tag_key=consul tag_value=server""#),
-    ),
-    ..Rule::once_per_task(Applies::ConsulDataplaneAndController, check_discover)
-};
+pub(super) static CONSUL_SERVER_DISCOVER: Rule =
+    Rule::once_per_task(page!("consul-server-discover"), Applies::ConsulDataplaneAndController, check_discover);
 
 /// A provider of go-discover whose settings are known, as its help and its code have them.
 struct Provider {

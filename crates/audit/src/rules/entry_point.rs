@@ -4,24 +4,8 @@ use super::prelude::*;
 use crate::subject::{ConsulEcs, is_consul_ecs, line_of_shell};
 use mesh::consul_ecs::is_subcommand;
 
-pub(super) static CONSUL_ECS_ENTRY_POINT: Rule = Rule {
-    id: "consul-ecs-entry-point",
-    summary: "the containers of consul-ecs start its program",
-    is_fixable: true,
-    effect: "the container fails at once or runs another command, and the task never joins the mesh, or is never healthy in it",
-    explanation: "\
-The image of consul-ecs has the entry point `/bin/consul-ecs`, and the container's command is its subcommand. Another entry \
-point replaces it: the program `consul` is not in the image, a shell looks for a program with the name of the subcommand, \
-and `envoy-entrypoint` belongs to the proxy. mesh-init and the control plane cannot start from the shared directory \
-either, because they write the program there. The best entry point is none. The rule looks at images called `consul-ecs`.",
-    sources: &["https://github.com/hashicorp/consul-ecs/blob/main/Dockerfile", pages::CONSUL_ARCHITECTURE],
-    example: Some(
-        Base::Dataplane
-            .wrong("containerDefinitions[consul-ecs-mesh-init].entryPoint", r#"["/bin/consul"]"#)
-            .repaired_to(r#"["/bin/consul-ecs"]"#),
-    ),
-    ..Rule::of_task(Applies::ConsulAndController, check_entry_point)
-};
+pub(super) static CONSUL_ECS_ENTRY_POINT: Rule =
+    Rule::of_task(page!("consul-ecs-entry-point"), Applies::ConsulAndController, check_entry_point);
 
 fn check_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };

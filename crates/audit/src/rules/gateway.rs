@@ -7,18 +7,8 @@ use crate::subject::{PlacedConfiguration, is_observer};
 use audit_read::definition::PortMapping;
 use mesh::consul_ecs::GatewayKind;
 
-pub(super) static CONSUL_GATEWAY_PROXY_ESSENTIAL: Rule = Rule {
-    id: "consul-gateway-proxy-essential",
-    summary: "a gateway's proxy is essential",
-    is_fixable: true,
-    effect: "ECS refuses a definition without an essential container, or keeps a gateway running whose proxy is gone",
-    explanation: "\
-In a gateway, the proxy is the app: `consul-dataplane`, or `sidecar-proxy` up to consul-ecs 0.6. If it stops, ECS \
-must replace the task. In a service's task, the app's container is the essential one.",
-    sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_CONTAINER],
-    example: Some(Base::ApiGateway.wrong("containerDefinitions[consul-dataplane].essential", "false")),
-    ..Rule::once_per_task(Applies::ConsulGateway, check_gateway_proxy_essential)
-};
+pub(super) static CONSUL_GATEWAY_PROXY_ESSENTIAL: Rule =
+    Rule::once_per_task(page!("consul-gateway-proxy-essential"), Applies::ConsulGateway, check_gateway_proxy_essential);
 
 fn check_gateway_proxy_essential(subject: &Subject<'_>) -> Option<Draft> {
     let proxy = subject.consul.as_ref().and_then(ConsulTask::proxy)?;
@@ -30,28 +20,8 @@ fn check_gateway_proxy_essential(subject: &Subject<'_>) -> Option<Draft> {
     })
 }
 
-pub(super) static CONSUL_GATEWAY_APP: Rule = Rule {
-    id: "consul-gateway-app",
-    summary: "no app runs in a gateway's task",
-    severity: Severity::Warning,
-    effect: "the app is not registered in Consul and not reachable through the mesh, and the gateway stops when the app stops",
-    explanation: "\
-A gateway's task registers the gateway and nothing else. An app in it has no service, no proxy and no upstreams. Move \
-the app to its own task definition. Helpers such as log routers are allowed: this rule checks essential containers \
-that listen on a port.",
-    sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::MeshGateway.wrong("containerDefinitions[web].essential", "true").given(&[(
-        "containerDefinitions[web]",
-        r#"{
-                "name": "web", "image": "example/web:1.4.2", "essential": false,
-                "portMappings": [{ "containerPort": 9090, "protocol": "tcp" }],
-                "dependsOn": [
-                    { "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }
-                ]
-            }"#,
-    )])),
-    ..Rule::of_task(Applies::ConsulGateway, check_gateway_app)
-};
+pub(super) static CONSUL_GATEWAY_APP: Rule =
+    Rule::of_task(page!("consul-gateway-app"), Applies::ConsulGateway, check_gateway_app);
 
 fn check_gateway_app(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -67,23 +37,8 @@ fn check_gateway_app(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_GATEWAY_LAN_PORT: Rule = Rule {
-    id: "consul-gateway-lan-port",
-    summary: "the proxy of a mesh or API gateway maps the gateway's LAN port",
-    severity: Severity::Warning,
-    is_fixable: true,
-    effect: "the ECS service of the gateway cannot have a load balancer: ECS refuses a target port that is not mapped",
-    explanation: "\
-A gateway listens on `gateway.lanAddress.port`, 8443 by default. In the VPC it is reachable without a port mapping, \
-but a load balancer or Service Connect uses only mapped ports. The Terraform module always maps it for mesh and API \
-gateways; a mapping of another port usually remains from an earlier LAN port.",
-    sources: &[
-        pages::CONSUL_CONFIGURATION,
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html",
-    ],
-    example: Some(Base::ClientGateway.missing("containerDefinitions[sidecar-proxy].portMappings")),
-    ..Rule::once_per_task(Applies::ConsulGateway, check_gateway_lan_port)
-};
+pub(super) static CONSUL_GATEWAY_LAN_PORT: Rule =
+    Rule::once_per_task(page!("consul-gateway-lan-port"), Applies::ConsulGateway, check_gateway_lan_port);
 
 fn check_gateway_lan_port(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
@@ -112,23 +67,8 @@ fn federates(configuration: &PlacedConfiguration<'_>) -> bool {
     configuration.text(FEDERATION).is_some_and(|mark| mark == "1")
 }
 
-pub(super) static CONSUL_GATEWAY_WAN_ADDRESS: Rule = Rule {
-    id: "consul-gateway-wan-address",
-    summary: "a mesh gateway through which datacenters federate has a WAN address",
-    severity: Severity::Warning,
-    effect: "the other datacenter gets the task's private address, which it cannot reach over the Internet",
-    explanation: "\
-With WAN federation through mesh gateways, the servers of the other datacenters connect to the gateway's WAN address. \
-Without `gateway.wanAddress.address`, it is the address of the task, which works only if the networks are peered, and \
-changes with every task. Use a load balancer for the gateway and set its address.",
-    sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_WAN_FEDERATION],
-    example: Some(
-        Base::MeshGateway
-            .missing("config.gateway.wanAddress.address")
-            .given(&[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)]),
-    ),
-    ..Rule::once_per_task(Applies::ConsulGateway, check_gateway_wan_address)
-};
+pub(super) static CONSUL_GATEWAY_WAN_ADDRESS: Rule =
+    Rule::once_per_task(page!("consul-gateway-wan-address"), Applies::ConsulGateway, check_gateway_wan_address);
 
 fn check_gateway_wan_address(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref().filter(|consul| consul.gateway == Some(GatewayKind::MeshGateway))?;
@@ -142,22 +82,8 @@ fn check_gateway_wan_address(subject: &Subject<'_>) -> Option<Draft> {
     })
 }
 
-pub(super) static CONSUL_GATEWAY_FEDERATION_TLS: Rule = Rule {
-    id: "consul-gateway-federation-tls",
-    summary: "a gateway that federates datacenters connects to its servers with TLS",
-    effect: "the servers refuse WAN federation through mesh gateways without TLS, and the datacenters do not find each other",
-    explanation: "\
-WAN federation through mesh gateways routes by the server name in the TLS handshake, so all connections need TLS. The \
-entry `consul-wan-federation` in the gateway's meta enables it, and `consulServers.defaults.tls` enables TLS. The \
-Terraform module refuses `enable_mesh_gateway_wan_federation` without `tls`. Up to consul-ecs 0.6, the CA's \
-certificate is a secret of the Consul client agent, `CONSUL_CACERT`.",
-    sources: &[pages::CONSUL_WAN_FEDERATION, pages::CONSUL_SERVER_JSON],
-    example: Some(Base::MeshGateway.wrong("config.consulServers.defaults.tls", "false").given(&[
-        ("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#),
-        ("config.consulLogin.enabled", "false"),
-    ])),
-    ..Rule::once_per_task(Applies::ConsulGateway, check_gateway_federation_tls)
-};
+pub(super) static CONSUL_GATEWAY_FEDERATION_TLS: Rule =
+    Rule::once_per_task(page!("consul-gateway-federation-tls"), Applies::ConsulGateway, check_gateway_federation_tls);
 
 fn check_gateway_federation_tls(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref().filter(|consul| federates(&consul.configuration))?;
@@ -187,27 +113,8 @@ fn is_without_tls(consul: &ConsulTask<'_>) -> bool {
 
 const NAMESPACE_PATH: &str = "gateway.namespace";
 
-pub(super) static CONSUL_GATEWAY_NAMESPACE: Rule = Rule {
-    id: "consul-gateway-namespace",
-    summary: "a gateway is in the namespace default",
-    is_fixable: true,
-    effect: "Consul refuses the registration of the gateway, or its token does not fit",
-    explanation: "\
-A gateway serves a complete admin partition, and Consul on ECS registers it in the namespace `default`. The roles \
-that the controller creates for the tokens of gateways are there as well. The Terraform module sets `default` if \
-there is a partition, and nothing otherwise.",
-    sources: &[
-        pages::CONSUL_ECS_ENTERPRISE,
-        "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway",
-    ],
-    example: Some(Base::TerminatingGateway.wrong("config.gateway.namespace", r#""team-a""#).given(&[
-        ("config.gateway.partition", r#""blue""#),
-        ("config.gateway.namespace", r#""default""#),
-        ("tags[consul.hashicorp.com/partition]", r#"{ "key": "consul.hashicorp.com/partition", "value": "blue" }"#),
-        ("tags[consul.hashicorp.com/namespace]", r#"{ "key": "consul.hashicorp.com/namespace", "value": "default" }"#),
-    ])),
-    ..Rule::once_per_task(Applies::ConsulGateway, check_gateway_namespace)
-};
+pub(super) static CONSUL_GATEWAY_NAMESPACE: Rule =
+    Rule::once_per_task(page!("consul-gateway-namespace"), Applies::ConsulGateway, check_gateway_namespace);
 
 /// Whether a gateway must not have this namespace.
 pub(super) fn is_wrong_namespace(namespace: &str) -> bool {
@@ -229,7 +136,7 @@ fn check_gateway_namespace(subject: &Subject<'_>) -> Option<Draft> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{audit, rules::tests::material};
+    use crate::{audit, example::Base, rules::tests::material};
 
     fn found(json: &str) -> usize {
         let findings = audit(&material(json));

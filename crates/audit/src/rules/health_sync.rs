@@ -5,19 +5,8 @@ use crate::subject::{PlacedConfiguration, consul_ecs_version, names};
 use audit_read::definition::Dependency;
 use document::{HOLE, Node, Span, Value};
 
-pub(super) static CONSUL_HEALTH_SYNC_MISSING: Rule = Rule {
-    id: "consul-health-sync-missing",
-    summary: "the task has a health-sync container if Consul has checks for it to update",
-    effect: "the checks that mesh-init registers always stay critical, and the service gets no traffic",
-    explanation: "\
-mesh-init registers a check for each container in `healthSyncContainers`, and every check starts as critical. \
-health-sync copies the health of these containers from ECS to Consul; nothing else makes the checks pass. From \
-consul-ecs 0.8 on, the proxy has a check too, so every task needs health-sync, also gateways. It also logs the task \
-out of Consul when the task stops. In consul-ecs 0.7, the control plane does this.",
-    sources: &[pages::CONSUL_ARCHITECTURE, pages::CONSUL_CONFIGURATION_REFERENCE],
-    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-health-sync]")),
-    ..Rule::once_per_task(Applies::Consul, check_health_sync_missing)
-};
+pub(super) static CONSUL_HEALTH_SYNC_MISSING: Rule =
+    Rule::once_per_task(page!("consul-health-sync-missing"), Applies::Consul, check_health_sync_missing);
 
 fn check_health_sync_missing(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
@@ -45,44 +34,8 @@ fn need(consul: &ConsulTask<'_>) -> Option<String> {
     }
 }
 
-pub(super) static CONSUL_HEALTH_SYNC_NEEDLESS: Rule = Rule {
-    id: "consul-health-sync-needless",
-    summary: "the task has a health-sync container only if it has something to do",
-    severity: Severity::Info,
-    effect: "a container takes memory and starts with every task, and does nothing",
-    explanation: "\
-With a client agent, health-sync has two purposes: it copies the health of the containers in `healthSyncContainers` \
-from ECS to Consul, and it logs the task out of Consul when the task stops, if it logged in with an auth method. With \
-an empty list and without a login, it only waits: for example if the service has Consul checks, or if no container \
-has a health check.",
-    sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Client.needless("containerDefinitions[consul-ecs-health-sync]", HEALTH_SYNC_CONTAINER).given(
-        &[
-            (
-                "config.service.checks",
-                r#"[{ "name": "web", "http": "http://localhost:9090/health", "interval": "10s" }]"#,
-            ),
-            ("config.healthSyncContainers", "[]"),
-        ],
-    )),
-    ..Rule::once_per_task(Applies::ConsulClient, check_health_sync_needless)
-};
-
-const HEALTH_SYNC_CONTAINER: &str = r#"{
-    "name": "consul-ecs-health-sync",
-    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.3",
-    "essential": false,
-    "command": ["health-sync"],
-    "environment": [{
-        "name": "CONSUL_ECS_CONFIG_JSON",
-        "value": "{\"bootstrapDir\":\"/consul\",\"healthSyncContainers\":[],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{},\"checks\":[{\"name\":\"web\",\"http\":\"http://localhost:9090/health\",\"interval\":\"10s\"}]},\"proxy\":{\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
-    }],
-    "secrets": [{
-        "name": "CONSUL_HTTP_TOKEN",
-        "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::"
-    }],
-    "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]
-}"#;
+pub(super) static CONSUL_HEALTH_SYNC_NEEDLESS: Rule =
+    Rule::once_per_task(page!("consul-health-sync-needless"), Applies::ConsulClient, check_health_sync_needless);
 
 fn check_health_sync_needless(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
@@ -103,41 +56,15 @@ fn check_health_sync_needless(subject: &Subject<'_>) -> Option<Draft> {
     })
 }
 
-pub(super) static CONSUL_HEALTH_SYNC_COMMAND: Rule = Rule {
-    id: "consul-health-sync-command",
-    summary: "consul-ecs-health-sync runs health-sync",
-    is_fixable: true,
-    effect: "the service's checks in Consul stay critical, and it gets no traffic",
-    explanation: "\
-The image `consul-ecs` contains one program with several commands. Without a command, it prints its help and stops; \
-with `mesh-init`, it registers the service a second time and stops. Only `health-sync` keeps running and copies the \
-containers' health to Consul.",
-    sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-health-sync].command")),
-    ..Rule::once_per_task(Applies::Consul, check_health_sync_command)
-};
+pub(super) static CONSUL_HEALTH_SYNC_COMMAND: Rule =
+    Rule::once_per_task(page!("consul-health-sync-command"), Applies::Consul, check_health_sync_command);
 
 fn check_health_sync_command(subject: &Subject<'_>) -> Option<Draft> {
     runs_other(subject.consul.as_ref()?.health_sync?, "health-sync")
 }
 
 pub(super) static CONSUL_HEALTH_SYNC_ORDER: Rule =
-    Rule {
-        id: "consul-health-sync-order",
-        summary: "health-sync starts after mesh-init has succeeded",
-        severity: Severity::Warning,
-        is_fixable: true,
-        effect: "health-sync may not find its checks and token, because they do not exist yet, and fails",
-        explanation: "\
-mesh-init registers the checks that health-sync updates, and writes the token that health-sync uses. So health-sync \
-must start after mesh-init has succeeded.",
-        sources: &[pages::CONSUL_ARCHITECTURE],
-        example: Some(Base::Client.wrong(
-            "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-ecs-mesh-init].condition",
-            r#""START""#,
-        )),
-        ..Rule::once_per_task(Applies::Consul, check_health_sync_order)
-    };
+    Rule::once_per_task(page!("consul-health-sync-order"), Applies::Consul, check_health_sync_order);
 
 fn check_health_sync_order(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
@@ -146,24 +73,8 @@ fn check_health_sync_order(subject: &Subject<'_>) -> Option<Draft> {
     is_early.then(|| wait_for(health_sync, name, "SUCCESS"))
 }
 
-pub(super) static CONSUL_HEALTH_SYNC_END: Rule = Rule {
-    id: "consul-health-sync-end",
-    summary: "health-sync does not wait for consul-dataplane",
-    severity: Severity::Warning,
-    effect: "at the end of the task, health-sync waits until KILL, and the service and the login token stay in Consul",
-    explanation: "\
-ECS sends TERM to a container before the containers that it depends on, and to these only after its exit. But health-sync, from consul-ecs 0.8 on, stays until consul-dataplane has \
-stopped, then deregisters the service and logs out. Each waits for the other until health-sync's `stopTimeout` is over.",
-    sources: &[
-        pages::ECS_DEPENDENCY,
-        "https://github.com/hashicorp/consul-ecs/blob/v0.10.0/subcommand/health-sync/command.go",
-    ],
-    example: Some(Base::Dataplane.needless(
-        "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-dataplane]",
-        r#"{ "containerName": "consul-dataplane", "condition": "HEALTHY" }"#,
-    )),
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_health_sync_end)
-};
+pub(super) static CONSUL_HEALTH_SYNC_END: Rule =
+    Rule::once_per_task(page!("consul-health-sync-end"), Applies::ConsulDataplane, check_health_sync_end);
 
 /// The conditions of dependencies on containers that run until the task stops.
 const RUNNING: [&str; 2] = ["START", "HEALTHY"];
@@ -192,18 +103,8 @@ fn check_health_sync_end(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(dependency.container.span(), message, help).of(health_sync))
 }
 
-pub(super) static CONSUL_HEALTH_SYNC_CONFIGURATION: Rule = Rule {
-    id: "consul-health-sync-configuration",
-    summary: "health-sync has the same configuration as mesh-init",
-    effect: "health-sync looks for checks under names that mesh-init never registered, and the registered ones stay critical",
-    explanation: "\
-Both containers read `CONSUL_ECS_CONFIG_JSON`, and derive from it the IDs of the service and its checks, the \
-addresses of the Consul servers, and the login. The IDs are equal only if the configurations are. Formatting and the \
-log level may differ.",
-    sources: &[pages::CONSUL_CONFIGURATION_REFERENCE],
-    example: Some(Base::Client.wrong("config@consul-ecs-health-sync.service.name", r#""shop""#)),
-    ..Rule::once_per_task(Applies::Consul, check_health_sync_configuration)
-};
+pub(super) static CONSUL_HEALTH_SYNC_CONFIGURATION: Rule =
+    Rule::once_per_task(page!("consul-health-sync-configuration"), Applies::Consul, check_health_sync_configuration);
 
 fn check_health_sync_configuration(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
@@ -259,21 +160,8 @@ fn map_difference(wanted: &Node, found: &Node, path: &str) -> Option<Difference>
     })
 }
 
-pub(super) static CONSUL_HEALTH_SYNC_CONTAINERS: Rule = Rule {
-    id: "consul-health-sync-containers",
-    summary: "the containers whose health is synced exist and have an ECS health check",
-    effect: "the container's check in Consul always stays critical, and the service gets no traffic",
-    explanation: "\
-Each container in `healthSyncContainers` has a check in Consul, which passes only while ECS reports the container as \
-`HEALTHY`. ECS does so only for containers with a `healthCheck`: it ignores a `HEALTHCHECK` of the image. A missing \
-container counts as critical.",
-    sources: &[
-        pages::CONSUL_ARCHITECTURE,
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/healthcheck.html",
-    ],
-    example: Some(Base::Client.wrong("config.healthSyncContainers", r#"["web", "shop"]"#)),
-    ..Rule::of_task(Applies::Consul, check_health_sync_containers)
-};
+pub(super) static CONSUL_HEALTH_SYNC_CONTAINERS: Rule =
+    Rule::of_task(page!("consul-health-sync-containers"), Applies::Consul, check_health_sync_containers);
 
 fn check_health_sync_containers(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };

@@ -13,24 +13,8 @@ use mesh::{
     names::ServiceName,
 };
 
-pub(super) static CONSUL_SERVICE_NAME_TAG: Rule = Rule {
-    id: "consul-service-name-tag",
-    summary: "the tag consul.hashicorp.com/service-name is the name in the configuration",
-    is_fixable: true,
-    effect: "the token is for another service than the one that the task registers, and Consul refuses the registration",
-    explanation: "\
-mesh-init registers the service with the name in its configuration, or with the task's family in lower case. The \
-controllers read the name from the tag `consul.hashicorp.com/service-name`, or use the family as well. If the two \
-differ, the token has the identity of another service, and the registered service stays in Consul.",
-    sources: &[pages::CONSUL_ARCHITECTURE, pages::CONSUL_CONFIGURATION],
-    example: Some(
-        Base::Dataplane
-            .missing("tags[consul.hashicorp.com/service-name]")
-            .given(&[("config.service.name", r#""shop""#)])
-            .repaired_to(r#"{ "key": "consul.hashicorp.com/service-name", "value": "shop" }"#),
-    ),
-    ..Rule::of_task(Applies::Consul, check_service_name_tag)
-};
+pub(super) static CONSUL_SERVICE_NAME_TAG: Rule =
+    Rule::of_task(page!("consul-service-name-tag"), Applies::Consul, check_service_name_tag);
 
 /// The names in the configuration and in the tags, if both are certain.
 struct Names<'d> {
@@ -87,19 +71,8 @@ fn check_service_name_tag(subject: &Subject<'_>, findings: &mut Findings) {
     });
 }
 
-pub(super) static CONSUL_SERVICE_NAME_CASE: Rule = Rule {
-    id: "consul-service-name-case",
-    summary: "the tag consul.hashicorp.com/service-name is in lower case, like the name in the configuration",
-    is_fixable: true,
-    effect: "the token is for another service, or Consul creates none",
-    explanation: "\
-Consul compares the names in a token's rules case-sensitively, and accepts service identities only for names in lower \
-case. consul-ecs writes the family in lower case from 0.5 on, but uses the tag as it is. `Web` in the tag and `web` \
-in the configuration are two services.",
-    sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_ECS_CHANGELOG],
-    example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/service-name].value", r#""Web""#)),
-    ..Rule::once_per_task(Applies::Consul, check_service_name_case)
-};
+pub(super) static CONSUL_SERVICE_NAME_CASE: Rule =
+    Rule::once_per_task(page!("consul-service-name-case"), Applies::Consul, check_service_name_case);
 
 fn check_service_name_case(subject: &Subject<'_>) -> Option<Draft> {
     let Some(Names { configured, tagged, tag: Some(tag) }) = Names::of(subject) else { return None };
@@ -110,21 +83,8 @@ fn check_service_name_case(subject: &Subject<'_>) -> Option<Draft> {
     })
 }
 
-pub(super) static CONSUL_TENANCY_TAGS: Rule = Rule {
-    id: "consul-tenancy-tags",
-    summary: "the tags name both a partition and a namespace, or neither",
-    effect: "the controller reports an error and creates no token for the task",
-    explanation: "\
-With Consul Enterprise, the tags `consul.hashicorp.com/partition` and `consul.hashicorp.com/namespace` name the \
-partition and the namespace of the service. The controllers require both or neither; without them, both are \
-`default`.",
-    sources: &[pages::CONSUL_ECS_ENTERPRISE],
-    example: Some(Base::Dataplane.wrong(
-        "tags[consul.hashicorp.com/partition]",
-        r#"{ "key": "consul.hashicorp.com/partition", "value": "default" }"#,
-    )),
-    ..Rule::once_per_task(Applies::Consul, check_tenancy_tags)
-};
+pub(super) static CONSUL_TENANCY_TAGS: Rule =
+    Rule::once_per_task(page!("consul-tenancy-tags"), Applies::Consul, check_tenancy_tags);
 
 /// A tag and its value. Empty means absent.
 fn value_of<'d>(definition: &'d TaskDefinition, key: &str) -> Maybe<(&'d Tag, &'d str)> {
@@ -150,25 +110,8 @@ fn check_tenancy_tags(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(tag.key.span(), message, format!("add {missing}, or remove {there}")))
 }
 
-pub(super) static CONSUL_TENANCY_TAGS_MATCH: Rule = Rule {
-    id: "consul-tenancy-tags-match",
-    summary: "the tags name the partition and the namespace of the configuration",
-    effect: "the controller looks for the service in another partition or namespace, and its token is invalid there",
-    explanation: "\
-mesh-init registers the service in the partition and namespace of its configuration. The controllers look for it, \
-create its token and remove it in the partition and namespace of the task's tags, or in `default` if there are no \
-such tags. Both must be equal.",
-    sources: &[pages::CONSUL_ECS_ENTERPRISE, pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/namespace].value", r#""team-b""#).given(TEAM_A)),
-    ..Rule::of_task(Applies::Consul, check_tenancy_tags_match)
-};
-
-const TEAM_A: &[(&str, &str)] = &[
-    ("config.service.partition", r#""blue""#),
-    ("config.service.namespace", r#""team-a""#),
-    ("tags[consul.hashicorp.com/partition]", r#"{ "key": "consul.hashicorp.com/partition", "value": "blue" }"#),
-    ("tags[consul.hashicorp.com/namespace]", r#"{ "key": "consul.hashicorp.com/namespace", "value": "team-a" }"#),
-];
+pub(super) static CONSUL_TENANCY_TAGS_MATCH: Rule =
+    Rule::of_task(page!("consul-tenancy-tags-match"), Applies::Consul, check_tenancy_tags_match);
 
 fn check_tenancy_tags_match(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -202,21 +145,8 @@ fn is_certain_pair<T>(pair: &[Maybe<T>; 2]) -> bool {
     matches!(pair, [Maybe::Known(_), Maybe::Known(_)] | [Maybe::Absent, Maybe::Absent])
 }
 
-pub(super) static CONSUL_TASK_ROLE_SHARED: Rule = Rule {
-    id: "consul-task-role-shared",
-    summary: "each family of the mesh has its own task role",
-    severity: Severity::Warning,
-    effect: "tasks of one service can log in to Consul as the other, because Consul identifies them by the role",
-    explanation: "\
-The auth method `aws-iam` identifies a task by its IAM role, and the role's tag `consul.hashicorp.com.service-name` \
-contains the name of its service. Two families with the same role have the same tag: Consul refuses the login of one \
-of them, or registers it as the other, with the other's intentions. Both also have the same permissions in AWS. The \
-rule compares only tasks that log in, and only definitions of one run.",
-    sources: &[pages::CONSUL_AWS_IAM_AUTH_METHOD, pages::ECS_TASK_ROLE],
-    // Only two definitions together violate the rule: see the tests below.
-    example: None,
-    ..Rule::of_tasks(Applies::AllTasks, check_task_role_shared)
-};
+pub(super) static CONSUL_TASK_ROLE_SHARED: Rule =
+    Rule::of_tasks(page!("consul-task-role-shared"), Applies::AllTasks, check_task_role_shared);
 
 fn check_task_role_shared(subjects: &[Subject<'_>], _: &Resources, findings: &mut TaskFindings<'_>) {
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
@@ -239,21 +169,8 @@ fn check_task_role_shared(subjects: &[Subject<'_>], _: &Resources, findings: &mu
     }
 }
 
-pub(super) static ECS_FAMILY_TWICE: Rule = Rule {
-    id: "ecs-family-twice",
-    summary: "no two task definitions of one template or Terraform module have the same family",
-    severity: Severity::Info,
-    effect: "each deployment registers both as revisions of one family, and what runs the family may get the wrong one",
-    explanation: "\
-A family has one sequence of revisions. Each deployment registers both definitions in it, in no fixed order. A service, \
-schedule or `run-task` that names the family without a revision may run the wrong one. A service that names a revision's ARN, \
-as with `aws_ecs_task_definition.web.arn`, always runs the right one. The rule does not compare definitions with a condition, `count`, \
-`for_each` or a provider of their own: only one of them may exist, or each in another region.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html"],
-    // Only two definitions together violate the rule.
-    example: None,
-    ..Rule::of_tasks(Applies::AllTasks, check_family_twice)
-};
+pub(super) static ECS_FAMILY_TWICE: Rule =
+    Rule::of_tasks(page!("ecs-family-twice"), Applies::AllTasks, check_family_twice);
 
 fn check_family_twice(subjects: &[Subject<'_>], _: &Resources, findings: &mut TaskFindings<'_>) {
     let mut first: BTreeMap<(&str, &str), &TaskDefinition> = BTreeMap::new();

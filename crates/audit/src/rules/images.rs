@@ -6,22 +6,8 @@ use crate::subject::{
     subcommand,
 };
 
-pub(super) static CONSUL_ECS_IMAGE: Rule = Rule {
-    id: "consul-ecs-image",
-    summary: "the containers of consul-ecs have its image",
-    severity: Severity::Warning,
-    effect: "the container fails at once: the app never starts, the service's checks stay critical, or the controller never runs",
-    explanation: "\
-`mesh-init`, `health-sync`, `control-plane` and `controller` are commands of the program `consul-ecs`, which has its own image. The \
-images of Consul, Consul Dataplane and Envoy do not contain it. Images with unknown names count as mirrors of the \
-image of consul-ecs.",
-    sources: &["https://gallery.ecr.aws/hashicorp/consul-ecs"],
-    example: Some(
-        Base::Client
-            .wrong("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul:latest""#),
-    ),
-    ..Rule::of_task(Applies::ConsulAndController, check_ecs_image)
-};
+pub(super) static CONSUL_ECS_IMAGE: Rule =
+    Rule::of_task(page!("consul-ecs-image"), Applies::ConsulAndController, check_ecs_image);
 
 fn check_ecs_image(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
@@ -35,22 +21,8 @@ fn check_ecs_image(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_CONTROLLER_COMMAND: Rule = Rule {
-    id: "consul-controller-command",
-    summary: "consul-ecs-controller runs controller",
-    is_fixable: true,
-    effect: "the container ends, so no controller prepares Consul for the logins of tasks or deletes the tokens of stopped ones",
-    explanation: "\
-The controller of consul-ecs is its subcommand `controller`, up to 0.6 `acl-controller` with flags. The rule looks at \
-containers named `consul-ecs-controller` or `consul-acl-controller`, as HashiCorp's Terraform modules name them, and at those \
-with a section `controller` in their configuration, if they have the image of consul-ecs.",
-    sources: &[
-        "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/modules/controller/main.tf",
-        pages::CONSUL_UPGRADE_TO_DATAPLANE,
-    ],
-    example: Some(Base::Controller.wrong("containerDefinitions[consul-ecs-controller].command", r#"["mesh-init"]"#)),
-    ..Rule::once_per_task(Applies::Controller, check_controller_command)
-};
+pub(super) static CONSUL_CONTROLLER_COMMAND: Rule =
+    Rule::once_per_task(page!("consul-controller-command"), Applies::Controller, check_controller_command);
 
 fn check_controller_command(subject: &Subject<'_>) -> Option<Draft> {
     let controller = subject.controller.as_ref().filter(|controller| controller.kind.is_none())?;
@@ -74,23 +46,8 @@ fn check_controller_command(subject: &Subject<'_>) -> Option<Draft> {
     Some(draft.of(container))
 }
 
-pub(super) static CONSUL_MIXED_GENERATIONS: Rule = Rule {
-    id: "consul-mixed-generations",
-    summary: "all of Consul's containers are of one generation",
-    effect: "two proxies need the same ports, or two containers register the same service and overwrite each other's registration",
-    explanation: "\
-A task has one of three sets of containers. Up to consul-ecs 0.6: `consul-client`, `consul-ecs-mesh-init` and \
-`sidecar-proxy`. With 0.7: `consul-ecs-control-plane` and `consul-dataplane`. From 0.8 on: `consul-ecs-mesh-init`, \
-`consul-dataplane` and `consul-ecs-health-sync`. Containers of two sets result from an incomplete upgrade. Migrate a \
-service with a new revision that has only the new set; both revisions run at the same time while ECS replaces the \
-tasks.",
-    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Dataplane.wrong(
-        "containerDefinitions[sidecar-proxy]",
-        r#"{ "name": "sidecar-proxy", "image": "envoyproxy/envoy-alpine:v1.23.10", "essential": false }"#,
-    )),
-    ..Rule::once_per_task(Applies::Consul, check_mixed_generations)
-};
+pub(super) static CONSUL_MIXED_GENERATIONS: Rule =
+    Rule::once_per_task(page!("consul-mixed-generations"), Applies::Consul, check_mixed_generations);
 
 fn check_mixed_generations(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref().filter(|consul| consul.is_mixed())?;
@@ -109,25 +66,8 @@ fn strangers<'d>(consul: &ConsulTask<'d>) -> Option<(&'d Container, &'d Containe
     }
 }
 
-pub(super) static CONSUL_IMAGE_GENERATION: Rule = Rule {
-    id: "consul-image-generation",
-    summary: "the version of consul-ecs belongs to the containers of the task",
-    effect: "consul-ecs does not know its command or connects to an agent that does not exist, and the task never joins the mesh, or the controller never runs",
-    explanation: "\
-Up to 0.6, consul-ecs registers the service with the Consul client agent of the task and writes a configuration for \
-Envoy. 0.7 registers it with the Consul servers and writes a configuration for Consul Dataplane, in one container \
-with the command `control-plane`; it has no `mesh-init` and no `health-sync`. From 0.8 on, these two are back and \
-`control-plane` is gone. The controller's command is `acl-controller` up to 0.6, and `controller` from 0.7 on. An \
-image of another generation usually results from an upgrade of the images alone.",
-    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::CONSUL_ECS_CHANGELOG],
-    example: Some(
-        Base::Client.wrong(
-            "containerDefinitions[consul-ecs-mesh-init].image",
-            r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#,
-        ),
-    ),
-    ..Rule::of_task(Applies::ConsulAndController, check_image_generation)
-};
+pub(super) static CONSUL_IMAGE_GENERATION: Rule =
+    Rule::of_task(page!("consul-image-generation"), Applies::ConsulAndController, check_image_generation);
 
 fn check_image_generation(subject: &Subject<'_>, findings: &mut Findings) {
     if let Some(controller) = &subject.controller {
@@ -156,21 +96,8 @@ fn of_controller(controller: &ControllerTask<'_>) -> Option<Draft> {
     Some(Draft::new(controller.container.image.span(), message, help).of(controller.container))
 }
 
-pub(super) static CONSUL_IMAGE_VERSIONS: Rule = Rule {
-    id: "consul-image-versions",
-    summary: "all containers of consul-ecs have the same version",
-    severity: Severity::Warning,
-    effect: "mesh-init and health-sync may use different names of checks and tokens, and health is not synced",
-    explanation: "\
-mesh-init registers the service and its checks. health-sync updates these checks by their IDs, and deletes the token \
-at the end. They are parts of one program, and no documentation says that different releases of it are compatible.",
-    sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Dataplane.wrong(
-        "containerDefinitions[consul-ecs-health-sync].image",
-        r#""public.ecr.aws/hashicorp/consul-ecs:0.10.0""#,
-    )),
-    ..Rule::of_task(Applies::Consul, check_image_versions)
-};
+pub(super) static CONSUL_IMAGE_VERSIONS: Rule =
+    Rule::of_task(page!("consul-image-versions"), Applies::Consul, check_image_versions);
 
 fn check_image_versions(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };

@@ -3,23 +3,8 @@
 use super::prelude::*;
 use document::Node;
 
-pub(super) static ECS_DUPLICATE_KEY: Rule = Rule {
-    id: "ecs-duplicate-key",
-    summary: "no map has two equal keys",
-    severity: Severity::Warning,
-    effect: "the last value counts, and the others have no effect",
-    explanation: "\
-CloudFormation, Terraform and the AWS CLI accept a map with two equal keys, and use the last one without a message: an \
-`Environment` that is written twice in one container loses the variables of the first list. The rules judge the last \
-value as well. A map that functions such as `merge` make of others has no equal keys. Terraform refuses an argument \
-that is twice in one block.",
-    sources: &[
-        "https://www.rfc-editor.org/rfc/rfc8259#section-4",
-        "https://developer.hashicorp.com/terraform/language/expressions/types",
-    ],
-    example: None,
-    ..Rule::of_task(Applies::EveryTask, check_duplicate_key)
-};
+pub(super) static ECS_DUPLICATE_KEY: Rule =
+    Rule::of_task(page!("ecs-duplicate-key"), Applies::EveryTask, check_duplicate_key);
 
 fn check_duplicate_key(subject: &Subject<'_>, findings: &mut Findings) {
     let configuration = subject.consul.as_ref().and_then(|consul| consul.configuration.json());

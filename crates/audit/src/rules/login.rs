@@ -6,25 +6,8 @@ use mesh::consul_ecs::SERVICE_METHOD;
 /// The auth method of client agents, which the controller creates up to consul-ecs 0.6.
 const CLIENT_METHOD: &str = "iam-ecs-client-token";
 
-pub(super) static CONSUL_LOGIN_METHOD: Rule = Rule {
-    id: "consul-login-method",
-    summary: "the login fits the auth method that the controller of consul-ecs creates",
-    severity: Severity::Warning,
-    is_fixable: true,
-    effect: "Consul refuses the login or grants nothing of what the task needs, and the task never starts its app",
-    explanation: "\
-The controller creates the auth method `iam-ecs-service-token` with `EnableIAMEntityDetails`, and its binding rules read the \
-tags of the task's role. A login with `includeEntity: false` does not show the role, so Consul refuses it. The auth method \
-`iam-ecs-client-token` is for client agents: controllers from consul-ecs 0.7 on do not create it, and its tokens may not \
-register a service. A method of another name is your own, and is not judged.",
-    sources: &[
-        pages::CONSUL_AWS_IAM_AUTH_METHOD,
-        pages::CONSUL_CONFIGURATION,
-        "https://github.com/hashicorp/consul-ecs/blob/main/subcommand/controller/command.go",
-    ],
-    example: Some(Base::Dataplane.wrong("config.consulLogin.includeEntity", "false")),
-    ..Rule::of_task(Applies::Consul, check_method)
-};
+pub(super) static CONSUL_LOGIN_METHOD: Rule =
+    Rule::of_task(page!("consul-login-method"), Applies::Consul, check_method);
 
 fn check_method(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.logs_in() == Some(true)) else { return };
@@ -44,22 +27,8 @@ fn check_method(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_LOGIN_ENDPOINT: Rule = Rule {
-    id: "consul-login-endpoint",
-    summary: "the login names a region of AWS, and the URL of an STS endpoint in it",
-    effect: "the signed request of the login is for no endpoint, AWS refuses it, and the task never starts its app",
-    explanation: "\
-consul-ecs signs a request to STS, and Consul's servers send it. `consulLogin.region` is the region of the signature, and \
-`consulLogin.stsEndpoint` the URL of the endpoint; without them, consul-ecs takes both from the task. STS refuses a \
-signature for another region than the endpoint's.",
-    sources: &[
-        pages::CONSUL_AWS_IAM_AUTH_METHOD,
-        "https://github.com/hashicorp/consul-ecs/blob/main/config/schema.json",
-        "https://docs.aws.amazon.com/general/latest/gr/sts.html",
-    ],
-    example: Some(Base::Dataplane.wrong("config.consulLogin.region", r#""eu-west1""#)),
-    ..Rule::of_task(Applies::Consul, check_endpoint)
-};
+pub(super) static CONSUL_LOGIN_ENDPOINT: Rule =
+    Rule::of_task(page!("consul-login-endpoint"), Applies::Consul, check_endpoint);
 
 fn check_endpoint(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.logs_in() == Some(true)) else { return };

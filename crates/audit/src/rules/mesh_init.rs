@@ -5,23 +5,7 @@ use serde_json::json;
 use super::{entry_point::wrong_start, fixes::mount, prelude::*, proxy::wait_for};
 use crate::subject::{AgentScript, BINARY_DIRECTORY, Feature, Subcommand, names, ports, subcommand};
 
-pub(super) static CONSUL_VOLUMES: Rule = Rule {
-    id: "consul-volumes",
-    summary: "the volumes that the mesh's containers share are defined",
-    is_fixable: true,
-    effect: "ECS refuses to register the definition",
-    explanation: "\
-The containers of the mesh share files on two volumes of the task: `consul_data`, to which mesh-init writes the \
-program `consul-ecs` and the proxy's configuration, and `consul_binary`, to which a client agent writes the program \
-`consul`. A container can mount a volume only if it is in `volumes` of the definition. Both are volumes without a \
-host path, which exist as long as the task.",
-    sources: &[
-        pages::CONSUL_CLIENT_INSTALL,
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Volume.html",
-    ],
-    example: Some(Base::Client.missing("volumes[consul_binary]")),
-    ..Rule::of_task(Applies::Consul, check_volumes)
-};
+pub(super) static CONSUL_VOLUMES: Rule = Rule::of_task(page!("consul-volumes"), Applies::Consul, check_volumes);
 
 fn check_volumes(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -48,19 +32,8 @@ pub(super) fn mesh_containers<'d>(consul: &ConsulTask<'d>) -> impl Iterator<Item
     consul.consul_ecs_containers().chain(others.into_iter().flatten())
 }
 
-pub(super) static CONSUL_MESH_INIT_MISSING: Rule = Rule {
-    id: "consul-mesh-init-missing",
-    summary: "a container runs mesh-init",
-    effect: "the task's service is never registered, and the proxy has neither its program nor its configuration",
-    explanation: "\
-`consul-ecs-mesh-init` prepares each task: it registers the service and its proxy in Consul, writes the proxy's \
-configuration to the shared volume, and copies the program `consul-ecs` there, the entry point and the health check \
-of the proxy's container. No other container of the mesh works without it. Only consul-ecs 0.7 has \
-`consul-ecs-control-plane` instead.",
-    sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init]")),
-    ..Rule::of_task(Applies::Consul, check_mesh_init_missing)
-};
+pub(super) static CONSUL_MESH_INIT_MISSING: Rule =
+    Rule::of_task(page!("consul-mesh-init-missing"), Applies::Consul, check_mesh_init_missing);
 
 fn check_mesh_init_missing(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -75,19 +48,8 @@ fn check_mesh_init_missing(subject: &Subject<'_>, findings: &mut Findings) {
     ));
 }
 
-pub(super) static CONSUL_MESH_INIT_COMMAND: Rule = Rule {
-    id: "consul-mesh-init-command",
-    summary: "consul-ecs-mesh-init runs mesh-init",
-    is_fixable: true,
-    effect: "the task's service is never registered, and the proxy has no configuration",
-    explanation: "\
-The image `consul-ecs` contains one program with several commands. Without a command, it prints its help and fails, \
-and another command does the work of another container. `mesh-init` registers the service and its proxy in Consul, \
-writes the proxy's configuration to the shared volume and stops.",
-    sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Dataplane.wrong("containerDefinitions[consul-ecs-mesh-init].command", r#"["health-sync"]"#)),
-    ..Rule::once_per_task(Applies::Consul, check_mesh_init_command)
-};
+pub(super) static CONSUL_MESH_INIT_COMMAND: Rule =
+    Rule::once_per_task(page!("consul-mesh-init-command"), Applies::Consul, check_mesh_init_command);
 
 fn check_mesh_init_command(subject: &Subject<'_>) -> Option<Draft> {
     runs_other(subject.consul.as_ref()?.mesh_init?, "mesh-init")
@@ -117,18 +79,8 @@ pub(super) fn runs_other(container: &Container, command: &str) -> Option<Draft> 
     Some(Draft::new(place.span, message, help).of(container).fix(Fix::set(place, vec![command])))
 }
 
-pub(super) static CONSUL_MESH_INIT_ESSENTIAL: Rule = Rule {
-    id: "consul-mesh-init-essential",
-    summary: "consul-ecs-mesh-init is not essential",
-    is_fixable: true,
-    effect: "ECS refuses the definition, or stops every task as soon as mesh-init does, if no container waits for its success",
-    explanation: "\
-mesh-init does its work and stops. When an essential container stops, ECS stops the whole task, so ECS refuses an \
-essential container whose success others wait for. The default of `essential` is true: set it to false.",
-    sources: &[pages::ECS_DEPENDENCY, pages::CONSUL_CLIENT_INSTALL],
-    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init].essential")),
-    ..Rule::once_per_task(Applies::Consul, check_mesh_init_essential)
-};
+pub(super) static CONSUL_MESH_INIT_ESSENTIAL: Rule =
+    Rule::once_per_task(page!("consul-mesh-init-essential"), Applies::Consul, check_mesh_init_essential);
 
 fn check_mesh_init_essential(subject: &Subject<'_>) -> Option<Draft> {
     let mesh_init = subject.consul.as_ref()?.mesh_init?;
@@ -145,22 +97,8 @@ fn check_mesh_init_essential(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(essential.span(), message, "set essential to false").of(mesh_init).fix(fix))
 }
 
-pub(super) static CONSUL_MESH_INIT_MOUNTS: Rule = Rule {
-    id: "consul-mesh-init-mounts",
-    summary: "consul-ecs-mesh-init mounts the shared volumes, the data volume writable",
-    is_fixable: true,
-    effect: "mesh-init fails, or writes the proxy's configuration to a directory that the proxy does not share",
-    explanation: "\
-mesh-init writes the program `consul-ecs` and the proxy's configuration to the directory in `bootstrapDir`, usually \
-`/consul`. Mount the volume `consul_data` there, and not read-only. With a client agent, mesh-init also runs the \
-program `consul` to generate Envoy's configuration. The agent's container copies it to `/bin/consul-inject`, where \
-both must mount the volume `consul_binary`.",
-    sources: &[pages::CONSUL_CLIENT_INSTALL],
-    example: Some(
-        Base::Dataplane.wrong("containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data].readOnly", "true"),
-    ),
-    ..Rule::of_task(Applies::Consul, check_mesh_init_mounts)
-};
+pub(super) static CONSUL_MESH_INIT_MOUNTS: Rule =
+    Rule::of_task(page!("consul-mesh-init-mounts"), Applies::Consul, check_mesh_init_mounts);
 
 fn check_mesh_init_mounts(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -205,42 +143,18 @@ fn missing(
     findings.add(Draft::new(mesh_init.mount_points.place.span, message, help).of(mesh_init).fix(fix));
 }
 
-pub(super) static CONSUL_CONTROL_PLANE_COMMAND: Rule = Rule {
-    id: "consul-control-plane-command",
-    summary: "consul-ecs-control-plane runs control-plane",
-    is_fixable: true,
-    effect: "the service is never registered, and Consul Dataplane never gets its configuration",
-    explanation: "\
-In consul-ecs 0.7, one long-running command, `control-plane`, does the work of `mesh-init` and `health-sync`, which \
-do not exist in 0.7: it registers the service, writes Consul Dataplane's configuration, keeps the checks in Consul up \
-to date, and deregisters the service when the task stops.",
-    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE],
-    example: Some(
-        Base::ControlPlane.wrong("containerDefinitions[consul-ecs-control-plane].command", r#"["mesh-init"]"#),
-    ),
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_control_plane_command)
-};
+pub(super) static CONSUL_CONTROL_PLANE_COMMAND: Rule =
+    Rule::once_per_task(page!("consul-control-plane-command"), Applies::ConsulDataplane, check_control_plane_command);
 
 fn check_control_plane_command(subject: &Subject<'_>) -> Option<Draft> {
     runs_other(subject.consul.as_ref()?.control_plane?, "control-plane")
 }
 
-pub(super) static CONSUL_CONTROL_PLANE_HEALTH_CHECK: Rule = Rule {
-    id: "consul-control-plane-health-check",
-    summary: "the control plane's health check fails until the control plane is ready",
-    severity: Severity::Warning,
-    effect: "Consul Dataplane starts before its configuration and its entry point are on the shared volume, and fails",
-    explanation: "\
-The control plane of consul-ecs 0.7 answers on port 10000 at `/consul-ecs/health` when it has written the proxy's \
-configuration. ECS starts `consul-dataplane` when the health check passes. `curl` without `-f`, as in the first \
-Terraform module of 0.7, also succeeds if the answer is an error; 0.7.1 fixed that.",
-    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::TERRAFORM_CHANGELOG],
-    example: Some(Base::ControlPlane.wrong(
-        "containerDefinitions[consul-ecs-control-plane].healthCheck.command",
-        r#"["CMD-SHELL", "curl localhost:10000/consul-ecs/health"]"#,
-    )),
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_control_plane_health_check)
-};
+pub(super) static CONSUL_CONTROL_PLANE_HEALTH_CHECK: Rule = Rule::once_per_task(
+    page!("consul-control-plane-health-check"),
+    Applies::ConsulDataplane,
+    check_control_plane_health_check,
+);
 
 fn check_control_plane_health_check(subject: &Subject<'_>) -> Option<Draft> {
     let control_plane = subject.consul.as_ref()?.control_plane?;
@@ -276,19 +190,11 @@ fn is_short_flags_with(word: &str, flag: char) -> bool {
     word.strip_prefix('-').is_some_and(|flags| !flags.starts_with('-') && flags.contains(flag))
 }
 
-pub(super) static CONSUL_DATAPLANE_WAITS_FOR_CONTROL_PLANE: Rule = Rule {
-    id: "consul-dataplane-waits-for-control-plane",
-    summary: "consul-dataplane waits until the control plane is HEALTHY",
-    is_fixable: true,
-    effect: "Consul Dataplane starts before its configuration and its entry point are on the shared volume, and fails",
-    explanation: "\
-The control plane of consul-ecs 0.7 copies the proxy's entry point, the program `consul-ecs`, and the proxy's \
-configuration to the shared volume, and keeps running. Its health check passes when both are there. `SUCCESS` and \
-`COMPLETE` would wait until it stops, and `START` does not wait at all.",
-    sources: &[pages::CONSUL_UPGRADE_TO_DATAPLANE, pages::ECS_DEPENDENCY],
-    example: Some(Base::ControlPlane.missing("containerDefinitions[consul-dataplane].dependsOn")),
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_dataplane_waits_for_control_plane)
-};
+pub(super) static CONSUL_DATAPLANE_WAITS_FOR_CONTROL_PLANE: Rule = Rule::once_per_task(
+    page!("consul-dataplane-waits-for-control-plane"),
+    Applies::ConsulDataplane,
+    check_dataplane_waits_for_control_plane,
+);
 
 fn check_dataplane_waits_for_control_plane(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref().filter(|consul| !consul.is_mixed())?;

@@ -5,21 +5,8 @@ use crate::subject::ports;
 use audit_read::definition::PortMapping;
 use document::Span;
 
-pub(super) static CONSUL_READINESS_PORT: Rule = Rule {
-    id: "consul-readiness-port",
-    summary: "the proxy's listeners have different ports",
-    effect: "Envoy cannot open one of the two listeners: the proxy is never ready, or other services cannot reach it",
-    explanation: "\
-The proxy accepts the mesh's traffic on `proxy.publicListenerPort` (default: 20000; for a gateway \
-`gateway.lanAddress.port`, default: 8443) and answers readiness checks on `healthCheckPort` (default: 22000). Envoy's \
-administration interface has port 19000. With transparent proxy, requests of the app arrive on 15001, and with Consul DNS \
-its questions on 8600. Exposed paths (`proxy.expose.paths`) and the addresses for metrics \
-(`envoy_prometheus_bind_addr`, `envoy_stats_bind_addr` in `proxy.config`) open listeners as well. Two listeners cannot \
-share a port.",
-    sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/reference/proxy/envoy"],
-    example: Some(Base::Dataplane.wrong("config.proxy.publicListenerPort", "22000")),
-    ..Rule::of_task(Applies::Consul, check_listeners)
-};
+pub(super) static CONSUL_READINESS_PORT: Rule =
+    Rule::of_task(page!("consul-readiness-port"), Applies::Consul, check_listeners);
 
 /// A port that a configuration gives to a listener of the proxy.
 struct Listener {
@@ -68,23 +55,7 @@ fn listeners(consul: &ConsulTask<'_>) -> Vec<Listener> {
     own.into_iter().flatten().chain(further).collect()
 }
 
-pub(super) static CONSUL_APP_PORT: Rule = Rule {
-    id: "consul-app-port",
-    summary: "no app listens on a port of the mesh's own containers",
-    effect: "the container that starts second cannot open the port: the proxy is never ready, or the app fails",
-    explanation: "\
-All containers of a task share one network interface, so two of them cannot listen on the same port. The proxy has \
-its public listener (`proxy.publicListenerPort`, default: 20000), Envoy's administration interface (19000) and, with \
-Consul Dataplane, its readiness check (`proxy.healthCheckPort`, default: 22000). With transparent proxy, it also listens on \
-15001, and with Consul DNS on 8600, for TCP and UDP. Exposed paths and addresses for metrics open listeners as well. The \
-control plane of consul-ecs 0.7 answers health checks on 10000. A `containerPortRange` counts with all of its ports. `consul-client-ports` checks the ports of a Consul client agent.",
-    sources: &[pages::CONSUL_CONFIGURATION, pages::ECS_AWSVPC],
-    example: Some(Base::Client.wrong("containerDefinitions[web].portMappings[1].containerPort", "20000").given(&[(
-        "containerDefinitions[web].portMappings",
-        r#"[{ "containerPort": 9090 }, { "containerPort": 9091 }]"#,
-    )])),
-    ..Rule::of_task(Applies::Consul, check_app_port)
-};
+pub(super) static CONSUL_APP_PORT: Rule = Rule::of_task(page!("consul-app-port"), Applies::Consul, check_app_port);
 
 fn check_app_port(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
@@ -117,26 +88,8 @@ pub(super) fn ports_span(mapping: &PortMapping) -> Span {
     if mapping.container_port.is_absent() { mapping.container_port_range.span() } else { mapping.container_port.span() }
 }
 
-pub(super) static CONSUL_DNS_PORT: Rule = Rule {
-    id: "consul-dns-port",
-    summary: "with transparent proxy, no app listens on the UDP ports of localized DNS",
-    severity: Severity::Info,
-    effect: "once Consul's servers have the feature gate localized-dns, the app and Envoy cannot both open the port",
-    explanation: "\
-From Consul 2.1 on, servers can send Envoy two DNS listeners at 127.0.0.1, on the UDP ports 8653 and 8654, which cannot be \
-changed. They do so only with the feature gate `localized-dns`, which is off by default, and only to proxies with \
-transparent proxy. TCP ports of the same numbers are free.",
-    sources: &["https://developer.hashicorp.com/consul/docs/connect/proxy/transparent-proxy/localized-dns"],
-    example: Some(
-        Base::Dataplane
-            .wrong(
-                "containerDefinitions[web].portMappings",
-                r#"[{ "containerPort": 9090 }, { "containerPort": 8653, "protocol": "udp" }]"#,
-            )
-            .given(super::transparent_proxy::TRANSPARENT),
-    ),
-    ..Rule::of_task(Applies::ConsulDataplane, check_dns_port)
-};
+pub(super) static CONSUL_DNS_PORT: Rule =
+    Rule::of_task(page!("consul-dns-port"), Applies::ConsulDataplane, check_dns_port);
 
 fn check_dns_port(subject: &Subject<'_>, findings: &mut Findings) {
     let consul = subject.consul.as_ref().filter(|consul| consul.generation == Generation::Dataplane);
@@ -144,7 +97,7 @@ fn check_dns_port(subject: &Subject<'_>, findings: &mut Findings) {
     for (app, mapping) in mappings(consul).filter(|(_, mapping)| mapping.is_udp()) {
         let found = ports::LOCALIZED_DNS.into_iter().find(|port| covers(mapping, (*port).into()));
         if let Some(port) = found {
-            let message = format!("{} listens on UDP port {port}, a port of Consul's localized DNS", app.label());
+            let message = format!("{} listens on UDP port {port}, a port of Envoy's DNS", app.label());
             let help = "let the app listen on another port before the feature gate localized-dns is enabled";
             findings.add(Draft::new(ports_span(mapping), message, help).of(app));
         }

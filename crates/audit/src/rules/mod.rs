@@ -25,7 +25,6 @@ mod keys;
 mod login;
 mod mesh_init;
 mod mesh_ports;
-mod pages;
 pub(crate) mod platform;
 mod prelude;
 mod proxy;

@@ -3,19 +3,8 @@
 use super::prelude::*;
 use audit_read::definition::TaskDefinition;
 
-pub(super) static ECS_AWSVPC_PROPERTIES: Rule = Rule {
-    id: "ecs-awsvpc-properties",
-    summary: "in the network mode awsvpc, no container has links, a hostname, extraHosts or DNS settings, or disables networking",
-    effect: "ECS refuses to register the definition",
-    explanation: "\
-`links`, `hostname`, `extraHosts`, `dnsServers`, `dnsSearchDomains` and `disableNetworking` change the network of a single \
-container, as in the network mode `bridge`. In `awsvpc` mode, all containers share the network interface of the task, and \
-ECS refuses them. A container reaches the others of its task at `localhost`, a name in DNS stands for an entry of \
-`extraHosts`, and the DHCP options of the VPC determine DNS servers and search domains.",
-    sources: &[pages::ECS_CONTAINER, pages::ECS_AWSVPC],
-    example: Some(Base::Dataplane.needless("containerDefinitions[web].hostname", r#""web""#)),
-    ..Rule::of_task(Applies::EveryTask, check_awsvpc_properties)
-};
+pub(super) static ECS_AWSVPC_PROPERTIES: Rule =
+    Rule::of_task(page!("ecs-awsvpc-properties"), Applies::EveryTask, check_awsvpc_properties);
 
 fn check_awsvpc_properties(subject: &Subject<'_>, findings: &mut Findings) {
     if subject.definition.network_mode.text() != Some("awsvpc") {
@@ -36,23 +25,8 @@ fn check_awsvpc_properties(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_TASK_PLATFORM: Rule = Rule {
-    id: "consul-task-platform",
-    summary: "a task of the mesh runs on Linux, and on no external instance",
-    effect: "ECS refuses the definition, or the images have no variant for the operating system, and the task never starts",
-    explanation: "\
-The images of consul-ecs, Consul Dataplane and Envoy are for Linux. On ECS Anywhere (`EXTERNAL`), tasks have no network \
-mode `awsvpc`, which the mesh needs: each task has its own address and shares 127.0.0.1 with its proxy only there.",
-    sources: &[
-        pages::CONSUL_TECH_SPECS,
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs-anywhere.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RuntimePlatform.html",
-    ],
-    example: Some(
-        Base::Dataplane.needless("runtimePlatform", r#"{ "operatingSystemFamily": "WINDOWS_SERVER_2022_CORE" }"#),
-    ),
-    ..Rule::of_task(Applies::Consul, check_task_platform)
-};
+pub(super) static CONSUL_TASK_PLATFORM: Rule =
+    Rule::of_task(page!("consul-task-platform"), Applies::Consul, check_task_platform);
 
 fn check_task_platform(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;

@@ -1,9 +1,8 @@
 //! What most rules use.
 
-pub(super) use super::pages;
 pub(super) use crate::{
     draft::{Draft, Findings, Fix},
-    example::Base,
+    page::page,
     rule::{Applies, Rule},
     severity::Severity,
     subject::{ConsulTask, Generation, Subject},

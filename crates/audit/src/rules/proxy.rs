@@ -5,19 +5,8 @@ use serde_json::json;
 use super::{fixes::mount, prelude::*};
 use audit_read::definition::{TaskDefinition, Ulimit};
 
-pub(super) static CONSUL_PROXY_ORDER: Rule = Rule {
-    id: "consul-proxy-order",
-    summary: "the proxy starts after mesh-init has succeeded",
-    is_fixable: true,
-    effect: "the proxy starts before its program and its configuration exist, and fails",
-    explanation: "\
-The proxy's container starts with a program that mesh-init copies to the shared volume, and with a configuration that \
-mesh-init writes. Both certainly exist only after mesh-init has succeeded: with `START`, the proxy starts too early, \
-and with `COMPLETE`, also after mesh-init has failed. `HEALTHY` is impossible for a container that stops.",
-    sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_DEPENDENCY],
-    example: Some(Base::Client.wrong("containerDefinitions[sidecar-proxy].dependsOn", "[]")),
-    ..Rule::once_per_task(Applies::Consul, check_proxy_order)
-};
+pub(super) static CONSUL_PROXY_ORDER: Rule =
+    Rule::once_per_task(page!("consul-proxy-order"), Applies::Consul, check_proxy_order);
 
 fn check_proxy_order(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref().filter(|consul| consul.generation != Generation::ControlPlane)?;
@@ -62,19 +51,8 @@ pub(super) fn wait_for(container: &Container, name: &str, condition: &str) -> Dr
     draft.of(container)
 }
 
-pub(super) static CONSUL_PROXY_MOUNT: Rule = Rule {
-    id: "consul-proxy-mount",
-    summary: "the proxy mounts the volume with its configuration",
-    is_fixable: true,
-    effect: "the proxy's container finds neither its program nor its configuration, and fails to start",
-    explanation: "\
-mesh-init (the control plane in consul-ecs 0.7) writes the proxy's configuration and the program `consul-ecs`, the \
-entry point of the proxy's container, to the volume `consul_data`. The proxy must mount the same volume at the same \
-path, usually `/consul`.",
-    sources: &[pages::CONSUL_CLIENT_INSTALL],
-    example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].mountPoints")),
-    ..Rule::of_task(Applies::Consul, check_proxy_mount)
-};
+pub(super) static CONSUL_PROXY_MOUNT: Rule =
+    Rule::of_task(page!("consul-proxy-mount"), Applies::Consul, check_proxy_mount);
 
 fn check_proxy_mount(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -110,19 +88,8 @@ fn volume_at<'d>(container: &'d Container, directory: &str) -> Option<&'d str> {
     }
 }
 
-pub(super) static CONSUL_PROXY_MOUNT_READ_ONLY: Rule = Rule {
-    id: "consul-proxy-mount-read-only",
-    summary: "the proxy mounts the volume with its configuration read-only",
-    severity: Severity::Info,
-    is_fixable: true,
-    effect: "an attacker who controls the proxy can replace the program that the health checks and health-sync run",
-    explanation: "\
-The proxy accepts connections from the network, and it only reads the files of mesh-init. A writable mount works, but \
-lets the proxy change files that other containers trust: the program `consul-ecs` and, with a login, the tokens.",
-    sources: &[pages::CONSUL_CLIENT_INSTALL],
-    example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].mountPoints[consul_data].readOnly")),
-    ..Rule::once_per_task(Applies::Consul, check_proxy_mount_read_only)
-};
+pub(super) static CONSUL_PROXY_MOUNT_READ_ONLY: Rule =
+    Rule::once_per_task(page!("consul-proxy-mount-read-only"), Applies::Consul, check_proxy_mount_read_only);
 
 fn check_proxy_mount_read_only(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
@@ -139,23 +106,8 @@ fn check_proxy_mount_read_only(subject: &Subject<'_>) -> Option<Draft> {
 /// 2^20: the maximum on Fargate, and on hosts with the default `fs.nr_open`.
 const MAX_OPEN_FILES: u64 = 1_048_576;
 
-pub(super) static CONSUL_PROXY_OPEN_FILES: Rule = Rule {
-    id: "consul-proxy-open-files",
-    summary: "the proxy may open at most 1048576 files",
-    is_fixable: true,
-    effect: "the proxy's container never starts",
-    explanation: "\
-Envoy needs a file descriptor for each connection, so the proxy's container sets the ulimit `nofile` to 1048576 \
-(2^20). ECS registers definitions with higher values, but the container then fails with `CannotStartContainerError`, \
-because Fargate grants no more. EC2 and external hosts with a raised `fs.nr_open` do: a definition that certainly \
-runs only on such hosts is not reported.",
-    sources: &["https://github.com/aws/containers-roadmap/issues/460", pages::ECS_ULIMIT],
-    example: Some(Base::Dataplane.wrong(
-        "containerDefinitions[consul-dataplane].ulimits",
-        r#"[{ "name": "nofile", "softLimit": 2097152, "hardLimit": 2097152 }]"#,
-    )),
-    ..Rule::of_task(Applies::Consul, check_proxy_open_files)
-};
+pub(super) static CONSUL_PROXY_OPEN_FILES: Rule =
+    Rule::of_task(page!("consul-proxy-open-files"), Applies::Consul, check_proxy_open_files);
 
 fn check_proxy_open_files(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
@@ -188,20 +140,8 @@ fn too_high(proxy: &Container, limit: &Ulimit, findings: &mut Findings) {
     findings.add(Draft::new(first.span(), message, format!("lower it to {MAX_OPEN_FILES}")).of(proxy).fix(fix));
 }
 
-pub(super) static CONSUL_PROXY_OPEN_FILES_DEFAULT: Rule = Rule {
-    id: "consul-proxy-open-files-default",
-    summary: "the proxy sets its limit of open files",
-    severity: Severity::Warning,
-    is_fixable: true,
-    effect: "Envoy has the default limit of open files, and refuses connections above it",
-    explanation: "\
-Envoy needs a file descriptor for each connection from and to the app. Without a ulimit in the definition, a \
-container gets the default of Fargate or of its host, which is too low for a busy service. Set the ulimit `nofile` of \
-the proxy's container to 1048576 (2^20).",
-    sources: &[pages::ECS_ULIMIT, pages::ECS_CONTAINER],
-    example: Some(Base::Dataplane.wrong("containerDefinitions[consul-dataplane].ulimits", "[]")),
-    ..Rule::once_per_task(Applies::Consul, check_proxy_open_files_default)
-};
+pub(super) static CONSUL_PROXY_OPEN_FILES_DEFAULT: Rule =
+    Rule::once_per_task(page!("consul-proxy-open-files-default"), Applies::Consul, check_proxy_open_files_default);
 
 fn check_proxy_open_files_default(subject: &Subject<'_>) -> Option<Draft> {
     let proxy = subject.consul.as_ref().and_then(ConsulTask::proxy)?;
@@ -215,29 +155,8 @@ fn check_proxy_open_files_default(subject: &Subject<'_>) -> Option<Draft> {
     Some(draft.of(proxy).fix(Fix::append(&proxy.ulimits, value)))
 }
 
-pub(super) static CONSUL_HELPER_ESSENTIAL: Rule = Rule {
-    id: "consul-helper-essential",
-    summary: "whether the mesh's helpers beside an app are essential is a choice",
-    severity: Severity::Info,
-    effect: "if the helper stops, ECS stops the app's containers as well, and a service replaces the task",
-    explanation: "\
-The agent, the proxy and health-sync may be essential or not; neither Consul's documentation nor ECS's demands one of \
-them. Both have a price:\n\n\
-- **Not essential**, as in the Terraform module: the app keeps running if a helper stops, for example because it needs too \
-much memory. ECS does not start the helper again. A task without a proxy is cut off from the mesh until the next \
-deployment, and a task without health-sync keeps its last status in Consul.\n\
-- **Essential**: ECS replaces a task whose helper stops. A helper that stops in all tasks at once, such as a proxy that \
-Consul refuses, takes the app down with it.\n\n\
-`essential` is true by default; say what you want. A `restartPolicy` on health-sync restarts it without either price. In \
-a gateway, the proxy is the app and must be essential. mesh-init, which ends, must not be.",
-    sources: &[
-        pages::CONSUL_ARCHITECTURE,
-        "https://github.com/hashicorp/terraform-aws-consul-ecs/issues/325",
-        pages::ECS_CONTAINER,
-    ],
-    example: Some(Base::Client.wrong("containerDefinitions[consul-client].essential", "true")),
-    ..Rule::of_task(Applies::Consul, check_helper_essential)
-};
+pub(super) static CONSUL_HELPER_ESSENTIAL: Rule =
+    Rule::of_task(page!("consul-helper-essential"), Applies::Consul, check_helper_essential);
 
 fn check_helper_essential(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };

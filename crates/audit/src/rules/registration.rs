@@ -5,25 +5,8 @@ use std::net::IpAddr;
 use super::{prelude::*, upstreams::upstreams};
 use document::{HOLE, Node, Span};
 
-pub(super) static CONSUL_REGISTRATION: Rule = Rule {
-    id: "consul-registration",
-    summary: "Consul accepts the metadata and the exposed paths that the task registers",
-    effect: "Consul refuses the registration, and the task never starts its app",
-    explanation: "\
-mesh-init registers `meta` and `proxy.expose` as they are in the configuration. Consul accepts at most 64 pairs of metadata. A \
-key has 1 to 128 letters, digits, `-` and `_`, and does not begin with `consul-`; a value has at most 512 bytes. An exposed path has a \
-`path` and a `listenerPort`.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/service",
-        "https://github.com/hashicorp/consul/blob/main/agent/structs/structs.go",
-    ],
-    example: Some(
-        Base::Dataplane
-            .wrong("config.service.meta", r#"{ "team name": "shop" }"#)
-            .repaired_to(r#"{ "team_name": "shop" }"#),
-    ),
-    ..Rule::of_task(Applies::Consul, check_registration)
-};
+pub(super) static CONSUL_REGISTRATION: Rule =
+    Rule::of_task(page!("consul-registration"), Applies::Consul, check_registration);
 
 fn check_registration(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -79,19 +62,8 @@ fn refused_metadata(meta: &Node) -> Vec<(Span, String, &'static str)> {
     refused
 }
 
-pub(super) static CONSUL_PROXY_ADDRESS: Rule = Rule {
-    id: "consul-proxy-address",
-    summary: "the addresses of the proxy are IP addresses",
-    effect: "Envoy rejects the configuration of the app's cluster or of the upstream's listener, and those requests fail",
-    explanation: "\
-Consul puts `proxy.localServiceAddress` into a static cluster of Envoy, and `localBindAddress` of an upstream into a listener. \
-Envoy resolves no names in either: also `localhost` is a malformed IP address. Both are 127.0.0.1 by default.",
-    sources: &["https://github.com/hashicorp/consul/pull/17821", "https://github.com/envoyproxy/envoy/issues/10346"],
-    example: Some(
-        Base::Dataplane.wrong("config.proxy.localServiceAddress", r#""localhost""#).repaired_to(r#""127.0.0.1""#),
-    ),
-    ..Rule::of_task(Applies::Consul, check_proxy_address)
-};
+pub(super) static CONSUL_PROXY_ADDRESS: Rule =
+    Rule::of_task(page!("consul-proxy-address"), Applies::Consul, check_proxy_address);
 
 fn check_proxy_address(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };

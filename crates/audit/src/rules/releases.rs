@@ -6,32 +6,8 @@ use crate::{
     versions::{Defect, Need, Program, consul_of, defects_of, has_ended, lines_of, supports, supports_envoy, table},
 };
 
-pub(super) static CONSUL_RELEASE_DEFECT: Rule = Rule {
-    id: "consul-release-defect",
-    summary: "the releases of the mesh's programs have no known defects",
-    severity: Severity::Warning,
-    effect: "the task does not start, gets requests too early, or burdens Consul, or the controller fails; the finding says which",
-    explanation: "\
-Some releases of consul-ecs, Consul Dataplane and Consul have defects that later ones correct. The page \
-`docs/reference/compatibility.md` lists them with their sources. Defects that depend on the configuration have rules of their own. The rule needs an \
-image whose tag names a release, such as `0.9.4`, `1.21.2-ent` or `0.10.1-fips1403`. Of a line, such as `0.9` or the \
-version `~> 0.9.0` of a Terraform module, it reports the defects that all of its releases have. With `latest`, a digest \
-alone, or an image with another name, it reports nothing.",
-    sources: &[
-        pages::CONSUL_ECS_CHANGELOG,
-        "https://github.com/hashicorp/consul-dataplane/blob/main/CHANGELOG.md",
-        "https://developer.hashicorp.com/consul/docs/upgrade/version-specific",
-    ],
-    example: Some(
-        Base::Dataplane
-            .wrong("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.9.1""#)
-            .given(&[
-                ("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:1.9.3""#),
-                ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs""#),
-            ]),
-    ),
-    ..Rule::of_task(Applies::ConsulAndController, check_release_defect)
-};
+pub(super) static CONSUL_RELEASE_DEFECT: Rule =
+    Rule::of_task(page!("consul-release-defect"), Applies::ConsulAndController, check_release_defect);
 
 fn check_release_defect(subject: &Subject<'_>, findings: &mut Findings) {
     let mut drafts: Vec<((Program, Release), Draft)> = Vec::new();
@@ -89,25 +65,8 @@ fn is_off(subject: &Subject<'_>, container: &Container, feature: Need) -> bool {
     }
 }
 
-pub(super) static CONSUL_RELEASE_PAIR: Rule = Rule {
-    id: "consul-release-pair",
-    summary: "the releases of the mesh's programs go together",
-    severity: Severity::Warning,
-    effect: "no release of Consul supports both, and registration or the proxy's configuration may fail",
-    explanation: "\
-Each line of consul-ecs and each line of Consul Dataplane goes with some lines of Consul. If no line of Consul goes with \
-both, they are not tested together. With a client agent, consul-ecs and Envoy must go with the agent's Consul. \
-The page `docs/reference/compatibility.md` has the table. The rule needs versions in the images' tags, and reports \
-nothing about lines that the table does not have. The definition does not show the version of Consul's servers.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/upgrade/ecs",
-        "https://developer.hashicorp.com/consul/docs/reference/proxy/envoy",
-    ],
-    example: Some(
-        Base::Dataplane.wrong("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:1.3.5""#),
-    ),
-    ..Rule::of_task(Applies::Consul, check_release_pair)
-};
+pub(super) static CONSUL_RELEASE_PAIR: Rule =
+    Rule::of_task(page!("consul-release-pair"), Applies::Consul, check_release_pair);
 
 fn check_release_pair(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.has_images_of_its_generation()) else { return };
@@ -154,24 +113,8 @@ fn help(program: &str, choices: impl Iterator<Item = Release>) -> String {
     format!("use one of {program} {}, or update both", choices.join(", "))
 }
 
-pub(super) static CONSUL_END_OF_SUPPORT: Rule = Rule {
-    id: "consul-end-of-support",
-    summary: "the releases of the mesh's programs are supported",
-    severity: Severity::Info,
-    effect: "HashiCorp no longer corrects defects and vulnerabilities of the release",
-    explanation: "\
-HashiCorp maintains a release of Consul Enterprise for about a year, an LTS release for two; of Community Edition, \
-only the newest. The support of a line of consul-ecs or Consul Dataplane counts as ended if the support of every \
-Consul that goes with it has ended. The rule compares with the day of its table, which is in `docs/reference/compatibility.md`, not \
-with the date of the check: the result is the same on every day. `ecs-mesh inventory --target-consul VERSION` says \
-what blocks an update.",
-    sources: &[
-        "https://developer.hashicorp.com/consul/docs/upgrade/lts",
-        "https://developer.hashicorp.com/consul/docs/upgrade/ecs",
-    ],
-    example: None,
-    ..Rule::of_task(Applies::ConsulAndController, check_end_of_support)
-};
+pub(super) static CONSUL_END_OF_SUPPORT: Rule =
+    Rule::of_task(page!("consul-end-of-support"), Applies::ConsulAndController, check_end_of_support);
 
 fn check_end_of_support(subject: &Subject<'_>, findings: &mut Findings) {
     let mut ended = subject.containers_of_consul().into_iter().filter_map(|container| {
@@ -198,26 +141,8 @@ fn servers(program: Program, line: Release) -> String {
     lines.join(" and ")
 }
 
-pub(super) static CONSUL_FIPS_TAG: Rule = Rule {
-    id: "consul-fips-tag",
-    summary: "the tag of a FIPS image of consul-ecs has the suffix of its release",
-    is_fixable: true,
-    effect: "ECS finds no such image (CannotPullContainerError), and the task never starts",
-    explanation: "\
-The FIPS images of consul-ecs have tags that end in `-fips1402` up to 0.10.0, and in `-fips1403` from 0.10.1 on, where \
-they use another cryptographic module. An update of the number alone results in a tag that does not exist. The rule looks at HashiCorp's repositories \
-on Docker Hub and in Amazon ECR Public: in a mirror, tags are what its owner makes them.",
-    sources: &["https://developer.hashicorp.com/consul/docs/release-notes/consul-ecs/v0_10_x"],
-    example: Some(
-        Base::Dataplane
-            .wrong(
-                "containerDefinitions[consul-ecs-mesh-init].image",
-                r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1402""#,
-            )
-            .repaired_to(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1403""#),
-    ),
-    ..Rule::of_task(Applies::ConsulAndController, check_fips_tag)
-};
+pub(super) static CONSUL_FIPS_TAG: Rule =
+    Rule::of_task(page!("consul-fips-tag"), Applies::ConsulAndController, check_fips_tag);
 
 const OLD: &str = "-fips1402";
 const NEW: &str = "-fips1403";
@@ -249,29 +174,8 @@ fn fips_draft(container: &Container) -> Option<Draft> {
     Some(Draft::new(container.image.span(), message, format!("replace {wrong} by {right}")).of(container).fix(fix))
 }
 
-pub(super) static CONSUL_IMAGE_TAG: Rule = Rule {
-    id: "consul-image-tag",
-    summary: "the tag of HashiCorp's images has no v",
-    is_fixable: true,
-    effect: "ECS finds no such image (CannotPullContainerError), and the task never starts",
-    explanation: "\
-The tags of consul-ecs, Consul and Consul Dataplane are the numbers of the releases alone, `0.10.1`; with a `v` they are \
-tags in Git. The rule looks at HashiCorp's repositories on Docker Hub and in Amazon ECR Public: in a mirror, tags are what \
-its owner makes them.",
-    sources: &[
-        "https://gallery.ecr.aws/hashicorp/consul-ecs",
-        "https://hub.docker.com/r/hashicorp/consul-dataplane/tags",
-    ],
-    example: Some(
-        Base::Dataplane
-            .wrong(
-                "containerDefinitions[consul-ecs-mesh-init].image",
-                r#""public.ecr.aws/hashicorp/consul-ecs:v0.10.1""#,
-            )
-            .repaired_to(r#""public.ecr.aws/hashicorp/consul-ecs:0.10.1""#),
-    ),
-    ..Rule::of_task(Applies::ConsulAndController, check_image_tag)
-};
+pub(super) static CONSUL_IMAGE_TAG: Rule =
+    Rule::of_task(page!("consul-image-tag"), Applies::ConsulAndController, check_image_tag);
 
 fn check_image_tag(subject: &Subject<'_>, findings: &mut Findings) {
     for container in subject.containers_of_consul() {
@@ -286,20 +190,8 @@ fn check_image_tag(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_RELEASE_UNKNOWN: Rule = Rule {
-    id: "consul-release-unknown",
-    summary: "the table of releases has the releases of the mesh's programs",
-    severity: Severity::Info,
-    effect: "ecs-mesh has no facts about the release, and judges it like the newest one that it knows",
-    explanation: "\
-The release is newer than the table that the rules use. Fields, defects and pairs of the release may differ from what they say. \
-Update `ecs-mesh`.",
-    sources: &["https://releases.hashicorp.com/consul-ecs", "https://releases.hashicorp.com/consul-dataplane"],
-    example: Some(
-        Base::Dataplane.wrong("containerDefinitions[consul-dataplane].image", r#""hashicorp/consul-dataplane:9.0.0""#),
-    ),
-    ..Rule::of_task(Applies::ConsulAndController, check_release_unknown)
-};
+pub(super) static CONSUL_RELEASE_UNKNOWN: Rule =
+    Rule::of_task(page!("consul-release-unknown"), Applies::ConsulAndController, check_release_unknown);
 
 fn check_release_unknown(subject: &Subject<'_>, findings: &mut Findings) {
     let mut drafts: Vec<((Program, Release), Draft)> = Vec::new();

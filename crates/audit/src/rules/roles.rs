@@ -2,23 +2,7 @@
 
 use super::prelude::*;
 
-pub(super) static ECS_ROLE_ARN: Rule = Rule {
-    id: "ecs-role-arn",
-    summary: "the roles of a task are IAM roles",
-    effect: "ECS refuses to register the task definition",
-    explanation: "\
-`taskRoleArn` and `executionRoleArn` take the ARN of an IAM role, `arn:aws:iam::123456789012:role/PATH/NAME`, or the name of \
-the role without its path. IAM has no region. An instance profile, a user, and the ARN of an assumed role, which \
-`aws sts get-caller-identity` prints, are no roles.",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html",
-        "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns",
-    ],
-    example: Some(
-        Base::Dataplane.wrong("taskRoleArn", r#""arn:aws:iam::123456789012:instance-profile/consul-ecs/web""#),
-    ),
-    ..Rule::of_task(Applies::EveryTask, check_role_arn)
-};
+pub(super) static ECS_ROLE_ARN: Rule = Rule::of_task(page!("ecs-role-arn"), Applies::EveryTask, check_role_arn);
 
 fn check_role_arn(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;

@@ -5,25 +5,8 @@ use audit_read::definition::Secret;
 use document::HOLE;
 use mesh::secret_reference::SecretReference;
 
-pub(super) static ECS_SECRET_REFERENCE: Rule = Rule {
-    id: "ecs-secret-reference",
-    summary: "references to secrets have a form that ECS can resolve",
-    effect: "ECS cannot fetch the secret, and the task stops with a ResourceInitializationError before a container starts",
-    explanation: "\
-`valueFrom` is one of these: the ARN of a secret in Secrets Manager; this ARN followed by \
-`:json-key:version-stage:version-id`, each of which may be empty, so the key `token` is `:token::`; the ARN of a \
-parameter in the Parameter Store; or the name of a parameter in the same region. If one or two of the colons are \
-missing, ECS looks for a secret of another name.",
-    sources: &[
-        pages::ECS_SECRETS_MANAGER,
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-ssm-paramstore.html",
-    ],
-    example: Some(Base::Plain.wrong(
-        "containerDefinitions[migrate].secrets[DATABASE_URL].valueFrom",
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url""#,
-    )),
-    ..Rule::of_task(Applies::EveryTask, check_secret_reference)
-};
+pub(super) static ECS_SECRET_REFERENCE: Rule =
+    Rule::of_task(page!("ecs-secret-reference"), Applies::EveryTask, check_secret_reference);
 
 fn check_secret_reference(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
@@ -70,18 +53,8 @@ fn defect(reference: &str) -> Option<(&'static str, &'static str)> {
     }
 }
 
-pub(super) static ECS_SECRETS_EXECUTION_ROLE: Rule = Rule {
-    id: "ecs-secrets-execution-role",
-    summary: "a definition with secrets has an execution role",
-    effect: "ECS has no permission to read the secrets, and the task never starts",
-    explanation: "\
-ECS reads secrets before it starts a container, with the permissions of the task *execution* role. The task role is \
-for the containers themselves. The execution role needs `secretsmanager:GetSecretValue` or `ssm:GetParameters` for \
-the secrets or parameters, and `kms:Decrypt` if a key of the account encrypts them.",
-    sources: &[pages::ECS_EXECUTION_ROLE, pages::ECS_SECRETS_MANAGER],
-    example: Some(Base::Plain.missing("executionRoleArn")),
-    ..Rule::of_task(Applies::EveryTask, check_secrets_execution_role)
-};
+pub(super) static ECS_SECRETS_EXECUTION_ROLE: Rule =
+    Rule::of_task(page!("ecs-secrets-execution-role"), Applies::EveryTask, check_secrets_execution_role);
 
 fn check_secrets_execution_role(subject: &Subject<'_>, findings: &mut Findings) {
     let role = &subject.definition.execution_role;
@@ -93,24 +66,8 @@ fn check_secrets_execution_role(subject: &Subject<'_>, findings: &mut Findings) 
     }
 }
 
-pub(super) static ECS_LOGS_EXECUTION_ROLE: Rule = Rule {
-    id: "ecs-logs-execution-role",
-    summary: "on Fargate, a definition with the log driver awslogs has an execution role",
-    effect: "ECS refuses to register the definition",
-    explanation: "\
-On Fargate, ECS sends the logs of the driver `awslogs` with the permissions of the task execution role. On EC2, it uses \
-the role of the instance. The execution role needs `logs:CreateLogStream` and `logs:PutLogEvents`.",
-    sources: &[
-        pages::ECS_EXECUTION_ROLE,
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/using_awslogs.html",
-    ],
-    example: Some(Base::Plain.missing("executionRoleArn").given(&[
-        ("requiresCompatibilities", r#"["FARGATE"]"#),
-        ("containerDefinitions[cache].logConfiguration", r#"{ "logDriver": "awslogs" }"#),
-        ("containerDefinitions[migrate].secrets", "[]"),
-    ])),
-    ..Rule::once_per_task(Applies::EveryTask, check_logs_execution_role)
-};
+pub(super) static ECS_LOGS_EXECUTION_ROLE: Rule =
+    Rule::once_per_task(page!("ecs-logs-execution-role"), Applies::EveryTask, check_logs_execution_role);
 
 fn check_logs_execution_role(subject: &Subject<'_>) -> Option<Draft> {
     let definition = subject.definition;
@@ -129,24 +86,8 @@ fn check_logs_execution_role(subject: &Subject<'_>) -> Option<Draft> {
     Some(draft.of(container).note(container.log_driver.span(), "the log driver"))
 }
 
-pub(super) static CONSUL_TOKEN_SECRET_KEY: Rule = Rule {
-    id: "consul-token-secret-key",
-    summary: "token variables use the key token of the token secret",
-    is_fixable: true,
-    effect: "the container uses the secret's complete JSON as the token, and Consul answers every request with 403 ACL not found",
-    explanation: "\
-The controller stores a token as JSON with the keys `accessor_id` and `token`. `CONSUL_HTTP_TOKEN` of mesh-init and \
-`AGENT_TOKEN` of the client agent need the value of `token` alone: `valueFrom` is the secret's ARN followed by \
-`:token::`. Without a key, the variable contains the complete JSON; with `accessor_id`, it contains the token's ID. A \
-secret whose name differs from the controller's, `<prefix>-<service>` or `<prefix>-consul-client-token`, may contain \
-the token as plain text, and is not reported.",
-    sources: &[pages::ECS_SECRETS_MANAGER, pages::CONSUL_ON_ECS],
-    example: Some(Base::Client.wrong(
-        "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf""#,
-    )),
-    ..Rule::of_task(Applies::ConsulClient, check_token_secret_key)
-};
+pub(super) static CONSUL_TOKEN_SECRET_KEY: Rule =
+    Rule::of_task(page!("consul-token-secret-key"), Applies::ConsulClient, check_token_secret_key);
 
 fn check_token_secret_key(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -191,25 +132,8 @@ fn is_the_controller_s(secret: &str, name: &str) -> bool {
     whole.strip_suffix(name).and_then(|prefix| prefix.strip_suffix('-')).is_some_and(|prefix| !prefix.is_empty())
 }
 
-pub(super) static CONSUL_TOKEN_SECRET_VERSION: Rule = Rule {
-    id: "consul-token-secret-version",
-    summary: "token variables read the current version of the token secret",
-    severity: Severity::Warning,
-    effect: "the task gets no token or a revoked one, and Consul answers every request with 403",
-    explanation: "\
-`valueFrom` may name a version of a secret, by a stage such as `AWSPREVIOUS` or by an ID. The controller writes the \
-current version, `AWSCURRENT`, and empties it when it revokes the token: older versions still contain tokens that \
-Consul no longer has. With `TokenMode=auto`, the controller creates no token for a task that reads a named version.",
-    sources: &[
-        pages::ECS_SECRETS_MANAGER,
-        "https://docs.aws.amazon.com/secretsmanager/latest/userguide/whats-in-a-secret.html#term_version",
-    ],
-    example: Some(Base::Client.wrong(
-        "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token:AWSPREVIOUS:""#,
-    )),
-    ..Rule::of_task(Applies::Consul, check_token_secret_version)
-};
+pub(super) static CONSUL_TOKEN_SECRET_VERSION: Rule =
+    Rule::of_task(page!("consul-token-secret-version"), Applies::Consul, check_token_secret_version);
 
 fn check_token_secret_version(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };

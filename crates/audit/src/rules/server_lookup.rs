@@ -11,26 +11,8 @@ use audit_read::{
     definition::{IamRole, ServiceUse, Statement, TaskDefinition},
 };
 
-pub(super) static CONSUL_SERVER_LOOKUP: Rule = Rule {
-    id: "consul-server-lookup",
-    summary: "the task role allows the lookup of the servers in AWS",
-    severity: Severity::Warning,
-    effect: "the program in consulServers.hosts fails, and the task never starts its app",
-    explanation: "\
-`exec=discover … provider=aws` asks AWS for the servers with the task role. It lists instances with \
-`ec2:DescribeInstances`; with `service=ecs`, it lists tasks with `ecs:ListTasks` and `ecs:DescribeTasks`, and without \
-`ecs_cluster` the clusters as well, with `ecs:ListClusters`. All but `ecs:DescribeTasks` know no resource for this call, so \
-the Resource of their statement is `*`; the condition key `ecs:cluster` limits `ecs:ListTasks` to a cluster. A Deny \
-outweighs every Allow. The rule looks at roles whose policies are all in the same template or Terraform module.",
-    sources: &[
-        "https://github.com/hashicorp/go-discover/blob/master/provider/aws/aws_discover.go",
-        "https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html",
-        "https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html",
-    ],
-    // An example is one definition, but the rule needs a role too.
-    example: None,
-    ..Rule::of_task(Applies::ConsulDataplaneAndController, check_lookup)
-};
+pub(super) static CONSUL_SERVER_LOOKUP: Rule =
+    Rule::of_task(page!("consul-server-lookup"), Applies::ConsulDataplaneAndController, check_lookup);
 
 /// An action that discover needs, and the ARN of what its Resource may name: `*` stands for any text without a colon.
 struct Action {
@@ -183,20 +165,8 @@ impl Action {
     }
 }
 
-pub(super) static CONSUL_SERVER_TAGS: Rule = Rule {
-    id: "consul-server-tags",
-    summary: "a service whose tasks are found by a tag gives them the tag",
-    severity: Severity::Warning,
-    effect: "discover finds no server, consul-ecs tries for ever, and the task never starts its app",
-    explanation: "\
-With `service=ecs`, `discover` compares the tags of *tasks*. A tag of a task definition reaches the tasks of a service only \
-with `propagateTags`. The rule looks at services of the same input whose task definition has the tag and the family in \
-`ecs_family`, and that copy neither its tags nor tags of their own.",
-    sources: &["https://github.com/hashicorp/go-discover/blob/master/provider/aws/aws_discover.go", pages::ECS_TAGS],
-    // Only two definitions together violate the rule: see the tests below.
-    example: None,
-    ..Rule::of_tasks(Applies::AllTasks, check_server_tags)
-};
+pub(super) static CONSUL_SERVER_TAGS: Rule =
+    Rule::of_tasks(page!("consul-server-tags"), Applies::AllTasks, check_server_tags);
 
 fn check_server_tags(subjects: &[Subject<'_>], _: &Resources, findings: &mut TaskFindings<'_>) {
     let mut seen: Vec<*const ServiceUse> = Vec::new();

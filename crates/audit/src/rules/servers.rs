@@ -12,27 +12,8 @@ pub(super) const HOSTS: &str = "consulServers.hosts";
 const HTTP_ADDRESS: &str = "consulHTTPAddr";
 const PROGRAM: &str = "exec=";
 
-pub(super) static CONSUL_SERVER_HOSTS: Rule = Rule {
-    id: "consul-server-hosts",
-    summary: "consulServers.hosts is an address, a DNS name, or exec= with a program that prints addresses",
-    effect: "consul-ecs never finds a server, and the task never starts its app",
-    explanation: "\
-consul-ecs looks `consulServers.hosts` up in DNS as it is, for ever: the ports are `http.port` and `grpc.port`, and \
-`defaults.tls` decides about TLS, so a scheme, a port or a blank makes a name that does not exist. `localhost` is the task \
-itself, which has no server. Behind `exec=` is a program \
-with its arguments that prints addresses. It is split at blanks and runs without a shell, so that pipes and quotes \
-reach the program as arguments. The image of consul-ecs contains `discover`, the command of go-discover: \
-`exec=discover -q addrs provider=aws …`. Without `exec=discover`, the provider's string is a name for DNS.",
-    sources: &[
-        pages::CONSUL_SERVER_JSON,
-        "https://github.com/hashicorp/go-netaddrs/blob/main/netaddrs.go",
-        "https://github.com/hashicorp/go-discover/blob/master/cmd/discover/main.go",
-    ],
-    example: Some(Base::Dataplane.wrong(HOSTS_IN_CONFIG, r#""https://consul.example.internal:8501""#)),
-    ..Rule::once_per_task(Applies::ConsulDataplaneAndController, check_hosts)
-};
-
-pub(super) const HOSTS_IN_CONFIG: &str = "config.consulServers.hosts";
+pub(super) static CONSUL_SERVER_HOSTS: Rule =
+    Rule::once_per_task(page!("consul-server-hosts"), Applies::ConsulDataplaneAndController, check_hosts);
 
 fn check_hosts(subject: &Subject<'_>) -> Option<Draft> {
     let consul_ecs = subject.consul_ecs()?;
@@ -124,26 +105,8 @@ fn may_have_a_server(subject: &Subject<'_>, consul_ecs: &ConsulEcs<'_, '_>) -> b
     waits || !containers.lacks(is_server)
 }
 
-pub(super) static CONSUL_HCP_SERVERS: Rule = Rule {
-    id: "consul-hcp-servers",
-    summary: "the servers are not in HCP Consul Dedicated, which has ended",
-    effect: "the name of the servers is in no DNS any more, and the task never starts its app",
-    explanation: "\
-HashiCorp ended HCP Consul Dedicated on 2025-11-12: its clusters are gone, and so are the names below `hashicorp.cloud`. \
-consul-ecs and client agents look such a name up for ever. HashiCorp's own tutorials for ECS used these servers, and so do \
-copies of them. Run servers of your own, restore a snapshot there, and write their address.",
-    sources: &[
-        "https://github.com/hashicorp/web-unified-docs/pull/1298",
-        "https://developer.hashicorp.com/hcp/docs/consul/migrate",
-    ],
-    example: Some(
-        Base::Dataplane.wrong(
-            HOSTS_IN_CONFIG,
-            r#""mesh.private.consul.0f0f0f0f-1111-4222-8333-444455556666.aws.hashicorp.cloud""#,
-        ),
-    ),
-    ..Rule::once_per_task(Applies::ConsulAndController, check_hcp)
-};
+pub(super) static CONSUL_HCP_SERVERS: Rule =
+    Rule::once_per_task(page!("consul-hcp-servers"), Applies::ConsulAndController, check_hcp);
 
 fn check_hcp(subject: &Subject<'_>) -> Option<Draft> {
     let help = format!("run servers of your own, and write their address: {}", hcp::MIGRATION);
@@ -162,17 +125,8 @@ fn check_hcp(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(script.script()?.span(), message, help).of(client))
 }
 
-pub(super) static CONSUL_SERVER_PORTS: Rule = Rule {
-    id: "consul-server-ports",
-    summary: "the ports of the servers' HTTP API and of gRPC are not swapped",
-    effect: "consul-ecs sends HTTP requests to gRPC, or the reverse, and the task never starts its app",
-    explanation: "\
-Consul's servers answer HTTP on port 8500 and HTTPS on 8501, gRPC on 8502 and gRPC with TLS on 8503. \
-`consulServers.http.port` and `consulServers.grpc.port` are two settings. Other ports are not reported.",
-    sources: &[pages::CONSUL_SERVER_JSON, "https://developer.hashicorp.com/consul/docs/install/ports"],
-    example: Some(Base::Dataplane.wrong("config.consulServers.http.port", "8503")),
-    ..Rule::of_task(Applies::ConsulDataplaneAndController, check_ports)
-};
+pub(super) static CONSUL_SERVER_PORTS: Rule =
+    Rule::of_task(page!("consul-server-ports"), Applies::ConsulDataplaneAndController, check_ports);
 
 /// The setting of a port, what listens there, and the usual ports of the other protocol.
 const PORTS: [(&str, &str, [u64; 2], &str); 2] = [
@@ -192,22 +146,8 @@ fn check_ports(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_HTTP_ADDRESS: Rule = Rule {
-    id: "consul-http-address",
-    summary: "consulHTTPAddr of servers with TLS begins with https://",
-    severity: Severity::Warning,
-    effect: "consul-ecs sends HTTP to a port for HTTPS, the login fails, and the task never starts its app",
-    explanation: "\
-consul-ecs 0.5 and 0.6 log in at `consulHTTPAddr`. An address without a scheme means HTTP. Port 8501 is Consul's port for \
-HTTPS, and `consulCACertFile` is of use with TLS only.",
-    sources: &[pages::CONSUL_CONFIGURATION_REFERENCE, "https://developer.hashicorp.com/consul/docs/install/ports"],
-    example: Some(
-        Base::ClientGateway
-            .wrong("config.consulHTTPAddr", r#""consul.example.internal:8501""#)
-            .repaired_to(r#""https://consul.example.internal:8501""#),
-    ),
-    ..Rule::once_per_task(Applies::ConsulClient, check_http_address)
-};
+pub(super) static CONSUL_HTTP_ADDRESS: Rule =
+    Rule::once_per_task(page!("consul-http-address"), Applies::ConsulClient, check_http_address);
 
 fn check_http_address(subject: &Subject<'_>) -> Option<Draft> {
     let configuration = &subject.consul.as_ref()?.configuration;
@@ -220,20 +160,8 @@ fn check_http_address(subject: &Subject<'_>) -> Option<Draft> {
     })
 }
 
-pub(super) static CONSUL_SERVER_PLAIN: Rule = Rule {
-    id: "consul-server-plain",
-    summary: "tokens reach Consul's servers encrypted",
-    severity: Severity::Warning,
-    effect: "everyone on the way to the servers can read the task's token, and use it",
-    explanation: "\
-With `consulLogin`, consul-ecs logs in, and sends its token with each request to the servers; Consul Dataplane does as \
-well. Without TLS, the signed request of the login and the token are in clear text. HashiCorp's Terraform modules \
-leave TLS off unless `tls = true`. `http.https: false` switches it off for the HTTP API alone, also where \
-`defaults.tls` is on.",
-    sources: &[pages::CONSUL_SERVER_JSON, "https://developer.hashicorp.com/consul/docs/secure/encryption/tls"],
-    example: Some(Base::Dataplane.wrong("config.consulServers.http.https", "false")),
-    ..Rule::once_per_task(Applies::ConsulDataplaneAndController, check_plain)
-};
+pub(super) static CONSUL_SERVER_PLAIN: Rule =
+    Rule::once_per_task(page!("consul-server-plain"), Applies::ConsulDataplaneAndController, check_plain);
 
 /// The settings that switch TLS off, for both connections or for one.
 const SWITCHES: [&str; 4] =
@@ -258,28 +186,8 @@ fn is_off(configuration: &PlacedConfiguration<'_>, path: &str) -> bool {
     is(path, false) && !(path == "consulServers.defaults.tls" && has_own)
 }
 
-pub(super) static CONSUL_SERVER_NAME: Rule = Rule {
-    id: "consul-server-name",
-    summary: "TLS compares certificates with a name that the servers' certificates have",
-    severity: Severity::Warning,
-    effect: "the certificate of the servers does not have their IP address, and consul-ecs refuses every connection",
-    explanation: "\
-A program behind `exec=` prints IP addresses. With TLS, consul-ecs then compares the server's certificate with its IP \
-address, which certificates of Consul do not contain: they contain `server.<datacenter>.<domain>`, usually \
-`server.dc1.consul`. The same happens with an IP address as `hosts`. `tlsServerName` is the name to compare with, for both \
-connections under `defaults`, or for each. It is a name alone: no certificate has a name with a port or a scheme, which is \
-an error.",
-    sources: &[
-        pages::CONSUL_SERVER_JSON,
-        "https://developer.hashicorp.com/consul/docs/secure/encryption/tls/enable/new/builtin",
-    ],
-    example: Some(
-        Base::Dataplane
-            .wrong(HOSTS_IN_CONFIG, r#""exec=discover -q addrs provider=aws tag_key=consul tag_value=server""#)
-            .repaired_to(r#""consul.example.internal""#),
-    ),
-    ..Rule::of_task(Applies::ConsulDataplaneAndController, check_name)
-};
+pub(super) static CONSUL_SERVER_NAME: Rule =
+    Rule::of_task(page!("consul-server-name"), Applies::ConsulDataplaneAndController, check_name);
 
 fn check_name(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
@@ -327,18 +235,8 @@ fn missing_name(configuration: &PlacedConfiguration<'_>) -> Option<Draft> {
     Some(Draft::new(configuration.place_of(path).span, message, help))
 }
 
-pub(super) static CONSUL_LOGIN_META: Rule = Rule {
-    id: "consul-login-meta",
-    summary: "consulLogin.meta leaves the task's ID and cluster to consul-ecs",
-    effect: "no controller deletes the task's tokens when it stops, and nothing proves that the task has registered its service",
-    explanation: "\
-consul-ecs logs in with `consul.hashicorp.com/task-id` and `consul.hashicorp.com/cluster`, and Consul writes both into \
-the description of the token. Controllers recognise the tokens of a stopped task by them. Values of `consulLogin.meta` \
-replace these: the tokens then name another task, and stay in Consul for ever.",
-    sources: &["https://github.com/hashicorp/consul-ecs/blob/main/config/config.go", pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.wrong("config.consulLogin.meta", r#"{ "consul.hashicorp.com/cluster": "prod" }"#)),
-    ..Rule::of_task(Applies::ConsulDataplane, check_login_meta)
-};
+pub(super) static CONSUL_LOGIN_META: Rule =
+    Rule::of_task(page!("consul-login-meta"), Applies::ConsulDataplane, check_login_meta);
 
 fn check_login_meta(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };

@@ -7,18 +7,8 @@ use crate::subject::workloads;
 use audit_read::definition::PortMapping;
 use mesh::names::ServiceName;
 
-pub(super) static CONSUL_SERVICE_NAME: Rule = Rule {
-    id: "consul-service-name",
-    summary: "the service's or gateway's name is valid for a service identity",
-    effect: "consul-ecs refuses the configuration, or Consul refuses the token's service identity",
-    explanation: "\
-A task gets its token through a service identity. Consul accepts only names of lower-case letters, digits, `-` and \
-`_`, at most 256 characters long, with a letter or digit at both ends. From 0.5 on, consul-ecs itself refuses any \
-other name. Without a name in the configuration, it uses the task's family in lower case.",
-    sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/api-docs/acl/tokens"],
-    example: Some(Base::Dataplane.wrong("config.service.name", r#""web.api""#)),
-    ..Rule::once_per_task(Applies::Consul, check_service_name)
-};
+pub(super) static CONSUL_SERVICE_NAME: Rule =
+    Rule::once_per_task(page!("consul-service-name"), Applies::Consul, check_service_name);
 
 fn check_service_name(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
@@ -32,21 +22,8 @@ fn check_service_name(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(consul.configuration.place_of(path).span, message, help))
 }
 
-pub(super) static CONSUL_SERVICE_PORT: Rule = Rule {
-    id: "consul-service-port",
-    summary: "a service that listens has its port in the configuration",
-    severity: Severity::Warning,
-    effect: "the proxy has no port for incoming requests, and all of them fail",
-    explanation: "\
-The proxy forwards requests to the app on `service.port`. Port 0 means that the app sends requests but gets none: the \
-Terraform module requires `outbound_only = true` for it, which is not visible in the task definition. If an app \
-container maps a port, it probably gets requests, and port 0 is probably an oversight. So is a port other than the \
-only one that the app maps. Containers that monitor or collect do not count, nor do UDP ports, which the mesh does \
-not support.",
-    sources: &[pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.wrong("config.service.port", "0")),
-    ..Rule::of_task(Applies::Consul, check_service_port)
-};
+pub(super) static CONSUL_SERVICE_PORT: Rule =
+    Rule::of_task(page!("consul-service-port"), Applies::Consul, check_service_port);
 
 fn check_service_port(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
@@ -113,18 +90,8 @@ fn may_be_apps(consul: &ConsulTask<'_>, port: u64) -> bool {
     u16::try_from(port).is_ok() && !is_agents && consul.own_ports().iter().all(|(own, _)| *own != port)
 }
 
-pub(super) static CONSUL_TENANCY_PAIR: Rule = Rule {
-    id: "consul-tenancy-pair",
-    summary: "the configuration names both a partition and a namespace, or neither",
-    effect: "the task's token and its registration are in different namespaces or partitions, and Consul refuses the proxy",
-    explanation: "\
-With Consul Enterprise, a service is in a namespace of an admin partition. The controllers read both from the task's \
-tags, or use `default` for both if there are no such tags. The controllers and the Terraform module report an error \
-if only one of the two is set. The Community Edition has neither.",
-    sources: &[pages::CONSUL_ECS_ENTERPRISE, pages::CONSUL_CONFIGURATION],
-    example: Some(Base::Dataplane.wrong("config.service.partition", r#""blue""#)),
-    ..Rule::once_per_task(Applies::Consul, check_tenancy_pair)
-};
+pub(super) static CONSUL_TENANCY_PAIR: Rule =
+    Rule::once_per_task(page!("consul-tenancy-pair"), Applies::Consul, check_tenancy_pair);
 
 fn check_tenancy_pair(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;

@@ -4,26 +4,8 @@ use super::{mesh_init::mesh_containers, prelude::*};
 use crate::subject::BINARY_DIRECTORY;
 use audit_read::definition::Volume;
 
-pub(super) static CONSUL_SHARED_VOLUME: Rule = Rule {
-    id: "consul-shared-volume",
-    summary: "the volumes of the mesh belong to one task",
-    effect: "the mesh-init of each task overwrites the files of the others: a proxy that starts later runs as another task",
-    explanation: "\
-mesh-init writes the program `consul-ecs`, the CA's certificate and the proxy's configuration to the shared directory, with \
-the login and with the ID of the task's own proxy. A volume on EFS, on a path of the host, or a Docker volume with the scope \
-`shared` outlives the task and belongs to several: their files have the same names. A volume with a name alone exists as \
-long as the task, on Fargate as well as on EC2.",
-    sources: &[
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Volume.html",
-        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/bind-mounts.html",
-        pages::CONSUL_CLIENT_INSTALL,
-    ],
-    example: Some(Base::Dataplane.wrong(
-        "volumes[consul_data]",
-        r#"{ "name": "consul_data", "efsVolumeConfiguration": { "fileSystemId": "fs-0123456789abcdef0" } }"#,
-    )),
-    ..Rule::of_task(Applies::Consul, check_shared_volume)
-};
+pub(super) static CONSUL_SHARED_VOLUME: Rule =
+    Rule::of_task(page!("consul-shared-volume"), Applies::Consul, check_shared_volume);
 
 fn check_shared_volume(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };

@@ -7,18 +7,8 @@ use crate::subject::{Feature, Software, image_of, names, ports};
 use audit_read::definition::ContainerHealthCheck;
 use mesh::consul_ecs::PROXY;
 
-pub(super) static CONSUL_SIDECAR_PROXY_MISSING: Rule = Rule {
-    id: "consul-sidecar-proxy-missing",
-    summary: "the task has a proxy",
-    effect: "the service is registered with a sidecar that does not run, and can neither get requests from the mesh nor send any",
-    explanation: "\
-mesh-init registers two services, the app's and its proxy's, and writes the configuration of the proxy. The container \
-`sidecar-proxy` runs Envoy with it. Without this container, the registered address of the proxy and the ports of the \
-app's upstreams are closed.",
-    sources: &[pages::CONSUL_CLIENT_ARCHITECTURE],
-    example: Some(Base::Client.missing("containerDefinitions[sidecar-proxy]")),
-    ..Rule::of_task(Applies::ConsulClient, check_sidecar_proxy_missing)
-};
+pub(super) static CONSUL_SIDECAR_PROXY_MISSING: Rule =
+    Rule::of_task(page!("consul-sidecar-proxy-missing"), Applies::ConsulClient, check_sidecar_proxy_missing);
 
 fn check_sidecar_proxy_missing(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -33,19 +23,8 @@ fn check_sidecar_proxy_missing(subject: &Subject<'_>, findings: &mut Findings) {
     ));
 }
 
-pub(super) static CONSUL_SIDECAR_PROXY_IMAGE: Rule = Rule {
-    id: "consul-sidecar-proxy-image",
-    summary: "sidecar-proxy has the image of Envoy",
-    severity: Severity::Warning,
-    effect: "the container finds no program envoy and fails, and the app never starts",
-    explanation: "\
-With a client agent, the proxy is Envoy, in a version that the agent's Consul supports. The images of Consul and \
-consul-ecs do not contain it. The image of Consul Dataplane does, but its program needs a configuration that mesh-init \
-does not write in this generation. Images with unknown names count as mirrors of Envoy's image.",
-    sources: &["https://developer.hashicorp.com/consul/docs/connect/proxies/envoy"],
-    example: Some(Base::Client.wrong("containerDefinitions[sidecar-proxy].image", r#""hashicorp/consul:1.11.11""#)),
-    ..Rule::once_per_task(Applies::ConsulClient, check_sidecar_proxy_image)
-};
+pub(super) static CONSUL_SIDECAR_PROXY_IMAGE: Rule =
+    Rule::once_per_task(page!("consul-sidecar-proxy-image"), Applies::ConsulClient, check_sidecar_proxy_image);
 
 fn check_sidecar_proxy_image(subject: &Subject<'_>) -> Option<Draft> {
     let container = subject.consul.as_ref()?.sidecar_proxy?;
@@ -56,22 +35,11 @@ fn check_sidecar_proxy_image(subject: &Subject<'_>) -> Option<Draft> {
     })
 }
 
-pub(super) static CONSUL_SIDECAR_PROXY_ENTRY_POINT: Rule = Rule {
-    id: "consul-sidecar-proxy-entry-point",
-    summary: "consul-ecs envoy-entrypoint starts the sidecar proxy",
-    severity: Severity::Warning,
-    is_fixable: true,
-    effect: "Envoy stops as soon as the task stops, and the last requests of the app fail",
-    explanation: "\
-When a task stops, ECS sends TERM to its containers, and Envoy stops when it gets one. An app that did not wait for \
-the proxy is still running then, and loses its upstreams. `consul-ecs envoy-entrypoint`, which mesh-init copies to \
-the shared volume, starts Envoy, ignores TERM, and stops Envoy after the app's containers have stopped. A shell \
-script as entry point may do the same and is not reported. Nor are gateways, which have no app, and consul-ecs before \
-0.3, whose official definitions had no such entry point.",
-    sources: &[pages::CONSUL_CLIENT_ARCHITECTURE],
-    example: Some(Base::Client.missing("containerDefinitions[sidecar-proxy].entryPoint")),
-    ..Rule::once_per_task(Applies::ConsulClient, check_sidecar_proxy_entry_point)
-};
+pub(super) static CONSUL_SIDECAR_PROXY_ENTRY_POINT: Rule = Rule::once_per_task(
+    page!("consul-sidecar-proxy-entry-point"),
+    Applies::ConsulClient,
+    check_sidecar_proxy_entry_point,
+);
 
 fn check_sidecar_proxy_entry_point(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
@@ -110,23 +78,7 @@ fn starts_envoy(proxy: &Container) -> bool {
 const BOOTSTRAP: &str = "envoy-bootstrap.json";
 
 pub(super) static CONSUL_SIDECAR_PROXY_COMMAND: Rule =
-    Rule {
-        id: "consul-sidecar-proxy-command",
-        summary: "the sidecar proxy runs Envoy with the configuration that mesh-init writes",
-        is_fixable: true,
-        effect: "Envoy does not start, or runs without a listener: it is never healthy, and the app never starts",
-        explanation: "\
-mesh-init writes `envoy-bootstrap.json` into the directory in `bootstrapDir`, usually `/consul`. It contains Envoy's \
-identity and the address of the agent, from which Envoy gets the rest. Without `--config-path` (`-c`), Envoy uses the \
-demonstration configuration of its image. With `envoy-entrypoint` as entry point, the command must begin with \
-`envoy`, the program to start.",
-        sources: &[pages::CONSUL_CLIENT_ARCHITECTURE, "https://www.envoyproxy.io/docs/envoy/latest/operations/cli"],
-        example: Some(Base::ClientGateway.wrong(
-            "containerDefinitions[sidecar-proxy].command",
-            r#"["--config-path", "/consul/envoy-bootstrap.json"]"#,
-        )),
-        ..Rule::once_per_task(Applies::ConsulClient, check_sidecar_proxy_command)
-    };
+    Rule::once_per_task(page!("consul-sidecar-proxy-command"), Applies::ConsulClient, check_sidecar_proxy_command);
 
 fn check_sidecar_proxy_command(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;
@@ -152,23 +104,8 @@ fn check_sidecar_proxy_command(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(place.span, message, help).of(proxy).fix(fix))
 }
 
-pub(super) static CONSUL_SIDECAR_PROXY_HEALTH_CHECK: Rule = Rule {
-    id: "consul-sidecar-proxy-health-check",
-    summary: "the health check of the sidecar proxy probes its public listener",
-    is_fixable: true,
-    effect: "the proxy is never healthy and the app never starts, or the proxy is healthy before it accepts traffic",
-    explanation: "\
-The app waits until the proxy is healthy, which means that Envoy has its configuration: only then does it open the \
-public listener, on `proxy.publicListenerPort` of the configuration (default: 20000; for a gateway the port of \
-`gateway.lanAddress`, default: 8443). A check of another port always fails, or passes too early, as with Envoy's \
-admin port.",
-    sources: &[pages::CONSUL_CLIENT_ARCHITECTURE, pages::CONSUL_CONFIGURATION_REFERENCE],
-    example: Some(
-        Base::ClientGateway
-            .wrong("containerDefinitions[sidecar-proxy].healthCheck.command", r#"["nc", "-z", "127.0.0.1", "20000"]"#),
-    ),
-    ..Rule::of_task(Applies::ConsulClient, check_sidecar_proxy_health_check)
-};
+pub(super) static CONSUL_SIDECAR_PROXY_HEALTH_CHECK: Rule =
+    Rule::of_task(page!("consul-sidecar-proxy-health-check"), Applies::ConsulClient, check_sidecar_proxy_health_check);
 
 fn check_sidecar_proxy_health_check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };

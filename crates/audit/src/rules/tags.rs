@@ -4,22 +4,8 @@ use super::prelude::*;
 use audit_read::definition::{LostTag, TaskDefinition};
 use mesh::{consul_ecs::MESH_TAG, names::ServiceName};
 
-pub(super) static CONSUL_MESH_TAG_MISSING: Rule = Rule {
-    id: "consul-mesh-tag-missing",
-    summary: "a task definition of the mesh has the tag consul.hashicorp.com/mesh",
-    is_fixable: true,
-    effect: "the controller ignores the tasks: they get no tokens, and stay in Consul after they stop",
-    explanation: "\
-The controllers recognize the tasks of the mesh by the tag `consul.hashicorp.com/mesh` with the value `true`. Without \
-it, a task gets no token in the token mode of 0.2 to 0.4, and if it is killed, its services, checks and tokens remain \
-in Consul. `aws ecs describe-task-definition` prints tags only with `--include TAGS`, and beside the definition: a pipeline \
-that registers a printed definition again, with another image, loses them. Of a printed definition without tags, this is a \
-warning. Of a revision in an account, the finding names the earlier revision that had the tag, and who registered the one that \
-lost it.",
-    sources: &[pages::CONSUL_ARCHITECTURE, pages::ECS_TAGS],
-    example: Some(Base::Dataplane.missing("tags[consul.hashicorp.com/mesh]")),
-    ..Rule::once_per_task(Applies::Consul, check_mesh_tag_missing)
-};
+pub(super) static CONSUL_MESH_TAG_MISSING: Rule =
+    Rule::once_per_task(page!("consul-mesh-tag-missing"), Applies::Consul, check_mesh_tag_missing);
 
 fn check_mesh_tag_missing(subject: &Subject<'_>) -> Option<Draft> {
     let definition = subject.definition;
@@ -68,18 +54,8 @@ fn printed(definition: &TaskDefinition) -> Draft {
     Draft::new(definition.family.span(), message, help).fix(fix).severity(Severity::Warning)
 }
 
-pub(super) static CONSUL_MESH_TAG_VALUE: Rule = Rule {
-    id: "consul-mesh-tag-value",
-    summary: "the tag consul.hashicorp.com/mesh has the value true",
-    is_fixable: true,
-    effect: "the controller ignores the tasks: they get no tokens, and stay in Consul after they stop",
-    explanation: "\
-The controllers compare the value with `true`, case-sensitively: `True`, `yes` or `1` do not count. `false` is the \
-documented value to exclude a task from the controller, and is not reported.",
-    sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Dataplane.wrong("tags[consul.hashicorp.com/mesh].value", r#""True""#)),
-    ..Rule::of_task(Applies::Consul, check_mesh_tag_value)
-};
+pub(super) static CONSUL_MESH_TAG_VALUE: Rule =
+    Rule::of_task(page!("consul-mesh-tag-value"), Applies::Consul, check_mesh_tag_value);
 
 fn check_mesh_tag_value(subject: &Subject<'_>, findings: &mut Findings) {
     let Maybe::Known(tag) = subject.definition.tag(MESH_TAG) else { return };
@@ -95,19 +71,8 @@ fn check_mesh_tag_value(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_MESH_TAG_ALONE: Rule = Rule {
-    id: "consul-mesh-tag-alone",
-    summary: "a task definition with the mesh's tag has the mesh's containers",
-    severity: Severity::Warning,
-    effect: "the controller manages the tasks, but they register no service and are unreachable in the mesh",
-    explanation: "\
-The tag alone has no effect on a task: the containers of consul-ecs register the service and run its proxy. A \
-definition with the tag and without the containers was probably copied, or only the containers were removed. \
-`ecs-mesh inject` adds the containers.",
-    sources: &[pages::CONSUL_ARCHITECTURE],
-    example: Some(Base::Plain.wrong("tags", r#"[{ "key": "consul.hashicorp.com/mesh", "value": "true" }]"#)),
-    ..Rule::once_per_task(Applies::EveryTask, check_mesh_tag_alone)
-};
+pub(super) static CONSUL_MESH_TAG_ALONE: Rule =
+    Rule::once_per_task(page!("consul-mesh-tag-alone"), Applies::EveryTask, check_mesh_tag_alone);
 
 fn check_mesh_tag_alone(subject: &Subject<'_>) -> Option<Draft> {
     let definition = subject.definition;
@@ -124,21 +89,8 @@ fn knows_all_containers(definition: &TaskDefinition) -> bool {
     definition.containers.is_complete && definition.containers.items.iter().all(is_known)
 }
 
-pub(super) static CONSUL_TAGS_NOT_PROPAGATED: Rule = Rule {
-    id: "consul-tags-not-propagated",
-    summary: "ECS services copy the task definition's tags to their tasks",
-    severity: Severity::Warning,
-    effect: "HashiCorp's controller, which reads the tags of tasks, silently ignores the tasks of the service",
-    explanation: "\
-ECS copies the tags of a task definition to its tasks only if the ECS service has `propagateTags: TASK_DEFINITION`. \
-HashiCorp's controller reads only the tags of tasks: without them, tasks get no token and stay in Consul. The \
-controller of this project also reads the tags of the task definition, and works either way. Tags on tasks also show \
-the mesh in the console and in cost reports.",
-    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateService.html", pages::ECS_TAGS],
-    // An example is one definition, but the rule needs a service too.
-    example: None,
-    ..Rule::of_task(Applies::Consul, check_tags_not_propagated)
-};
+pub(super) static CONSUL_TAGS_NOT_PROPAGATED: Rule =
+    Rule::of_task(page!("consul-tags-not-propagated"), Applies::Consul, check_tags_not_propagated);
 
 fn check_tags_not_propagated(subject: &Subject<'_>, findings: &mut Findings) {
     for service in &subject.definition.services {
@@ -159,26 +111,8 @@ fn check_tags_not_propagated(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_FAMILY_NAME: Rule = Rule {
-    id: "consul-family-name",
-    summary: "a family that is used as the service's name is a valid name in lower case",
-    effect: "Consul makes no service identity for the name, and the task gets no token",
-    explanation: "\
-Without a name in the configuration, consul-ecs registers the service with the name of the task's family, in lower \
-case from 0.5 on. A family may begin or end with `-` or `_`, a service's name may not. Set the name in the \
-configuration and in the tag `consul.hashicorp.com/service-name`, or rename the family.",
-    sources: &[
-        pages::CONSUL_CONFIGURATION,
-        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html",
-    ],
-    example: Some(
-        Base::Dataplane
-            .wrong("family", r#""web_""#)
-            .given(&[("config.service", r#"{ "port": 9090 }"#)])
-            .repaired_to(r#""Web""#),
-    ),
-    ..Rule::once_per_task(Applies::Consul, check_family_name)
-};
+pub(super) static CONSUL_FAMILY_NAME: Rule =
+    Rule::once_per_task(page!("consul-family-name"), Applies::Consul, check_family_name);
 
 fn check_family_name(subject: &Subject<'_>) -> Option<Draft> {
     let family = &subject.definition.family;
@@ -198,7 +132,7 @@ mod tests {
 
     #[test]
     fn lost_tag_names_the_revision_that_had_it() {
-        let broken = Base::Dataplane.missing("tags[consul.hashicorp.com/mesh]").broken().unwrap();
+        let broken = Base::Dataplane.with([("tags[consul.hashicorp.com/mesh]", None)]).unwrap();
         let message = |lost_tag: Option<LostTag>| {
             let mut material = material(&broken.to_string());
             material.definitions[0].address =

@@ -18,23 +18,8 @@ use mesh::{
 const SERVICE_TOKEN: &str = "CONSUL_HTTP_TOKEN";
 const AGENT_TOKEN: &str = "AGENT_TOKEN";
 
-pub(super) static CONSUL_SERVICE_TOKEN: Rule = Rule {
-    id: "consul-service-token",
-    summary: "with ACLs, mesh-init and health-sync have a token or log in for one",
-    effect: "Consul refuses the registration, and the task never starts its app; or its checks stay critical",
-    explanation: "\
-If the client agent has a token, Consul's ACLs are on, and mesh-init needs the token of its service. There are two \
-ways. The controller of consul-ecs up to 0.4 writes the token to a secret, which mesh-init and health-sync get as \
-`CONSUL_HTTP_TOKEN`. From 0.5 on, mesh-init logs in with the task's IAM role, if `consulLogin.enabled` is set in its \
-configuration, and writes the token for health-sync to the shared volume.",
-    sources: &[
-        pages::CONSUL_CLIENT_SECURITY,
-        pages::CONSUL_CONFIGURATION_REFERENCE,
-        "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/v0.4.3/modules/mesh-task/main.tf",
-    ],
-    example: Some(Base::Client.missing("containerDefinitions[consul-ecs-mesh-init].secrets")),
-    ..Rule::of_task(Applies::ConsulClient, check_service_token)
-};
+pub(super) static CONSUL_SERVICE_TOKEN: Rule =
+    Rule::of_task(page!("consul-service-token"), Applies::ConsulClient, check_service_token);
 
 fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| agent_has_token(consul)) else { return };
@@ -66,25 +51,8 @@ fn agent_has_token(consul: &ConsulTask<'_>) -> bool {
     consul.client.is_some_and(has_variable) || consul.agent_logs_in()
 }
 
-pub(super) static CONSUL_TOKEN_SECRET_MANAGED: Rule = Rule {
-    id: "consul-token-secret-managed",
-    summary: "the task reads the tokens that the controller creates",
-    severity: Severity::Warning,
-    effect: "the controller writes no token into the secret that the task reads, and the task starts without a valid one",
-    explanation: "\
-The audit function of the controller knows its deployment. With `TokenMode=auto`, a task gets a token if its \
-definition reads one of the controller's secrets: `<prefix>-<service>`, in upper or lower case, or the secret of the \
-client agents, in the account and region of the deployment. Of several spellings in one definition, only the first \
-gets a token: each would be a secret of its own. The controller never writes a service's token into a \
-secret of another name, whatever the tags say: every principal that may read the secret could act as the service. It \
-leaves secrets of another prefix, account or region unchanged. With `TokenMode=secrets-manager`, it creates the \
-tokens whether tasks read them or not; with `auth-method`, it creates none. A secret that another tool fills is no \
-defect: ignore the finding. Checks of files do not know a deployment, and report nothing.",
-    sources: &[pages::ECS_SECRETS_MANAGER],
-    // An example is one definition, but the rule needs a deployment too.
-    example: None,
-    ..Rule::of_task(Applies::Consul, check_token_secret_managed)
-};
+pub(super) static CONSUL_TOKEN_SECRET_MANAGED: Rule =
+    Rule::of_task(page!("consul-token-secret-managed"), Applies::Consul, check_token_secret_managed);
 
 fn check_token_secret_managed(subject: &Subject<'_>, findings: &mut Findings) {
     let (Some(consul), Some(deployment)) = (&subject.consul, subject.deployment) else { return };
@@ -178,26 +146,8 @@ fn identity(definition: &TaskDefinition, consul: &ConsulTask<'_>, deployment: &D
     })
 }
 
-pub(super) static CONSUL_SERVICE_SECRET: Rule = Rule {
-    id: "consul-service-secret",
-    summary: "mesh-init uses the secret of its own service",
-    severity: Severity::Warning,
-    effect: "mesh-init registers with another service's token: Consul refuses it, or one service can impersonate another",
-    explanation: "\
-The controller writes the token of each service to a separate secret: `<prefix>-<service>`, in Consul Enterprise \
-`<prefix>-<service>-<namespace>-<partition>`, in upper or lower case. It writes no token of this service into a \
-secret of another name, whatever the tags say, and names no secret by the family. The client agents' token is in \
-`<prefix>-consul-client-token`. If both secrets have the same prefix, the rest of the secret's name for \
-`CONSUL_HTTP_TOKEN` must begin with the name of this task's service. The token of another service does not allow the \
-registration of this one, and allows access that this service should not have. Secrets with other names are not \
-reported.",
-    sources: &[pages::CONSUL_CLIENT_SECURITY],
-    example: Some(Base::Client.wrong(
-        "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_HTTP_TOKEN].valueFrom",
-        r#""arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::""#,
-    )),
-    ..Rule::once_per_task(Applies::ConsulClient, check_service_secret)
-};
+pub(super) static CONSUL_SERVICE_SECRET: Rule =
+    Rule::once_per_task(page!("consul-service-secret"), Applies::ConsulClient, check_service_secret);
 
 fn check_service_secret(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref()?;

@@ -6,27 +6,8 @@ use super::prelude::*;
 use audit_read::definition::TaskDefinition;
 use document::Span;
 
-pub(super) static CONSUL_DATAPLANE_USERS: Rule = Rule {
-    id: "consul-dataplane-users",
-    summary: "with transparent proxy, consul-dataplane runs as user 5995, and health-sync as user 5996",
-    severity: Severity::Warning,
-    is_fixable: true,
-    effect: "the rules of the task redirect the proxy's own traffic to the proxy, in a loop",
-    explanation: "\
-For transparent proxy, mesh-init writes rules that redirect all traffic of the task to the proxy, except the traffic \
-of two users: 5995, the proxy, and 5996, health-sync. Both IDs are fixed in consul-ecs from 0.8 on. Without \
-transparent proxy, another user is harmless and not reported.",
-    sources: &[pages::CONSUL_TECH_SPECS, pages::TERRAFORM_CHANGELOG],
-    example: Some(Base::Dataplane.missing("containerDefinitions[consul-dataplane].user").given(TRANSPARENT)),
-    ..Rule::of_task(Applies::ConsulDataplane, check_dataplane_users)
-};
-
-pub(super) const TRANSPARENT: &[(&str, &str)] = &[
-    ("requiresCompatibilities", r#"["EC2"]"#),
-    ("config.transparentProxy.enabled", "true"),
-    ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
-    ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
-];
+pub(super) static CONSUL_DATAPLANE_USERS: Rule =
+    Rule::of_task(page!("consul-dataplane-users"), Applies::ConsulDataplane, check_dataplane_users);
 
 /// The users whose traffic is not redirected. Source: <https://developer.hashicorp.com/consul/docs/ecs/tech-specs>
 const PROXY_USER: &str = "5995";
@@ -60,22 +41,8 @@ fn runs_as(container: &Container, wanted: &str, findings: &mut Findings) {
     findings.add(Draft::new(user.span(), message, help).of(container).fix(Fix::set(&user.place, wanted)));
 }
 
-pub(super) static CONSUL_APP_USER: Rule = Rule {
-    id: "consul-app-user",
-    summary: "with transparent proxy, no app runs as the proxy's user or as health-sync's",
-    effect: "the app's requests do not go through the mesh: they are not encrypted, and no intention applies to them",
-    explanation: "\
-The rules that mesh-init writes for transparent proxy except the traffic of the users 5995 and 5996, so that the proxy and \
-health-sync reach the network. An app with one of these users is excepted as well.",
-    sources: &[pages::CONSUL_TECH_SPECS],
-    example: Some(
-        Base::Dataplane
-            .wrong("containerDefinitions[web].user", r#""5995""#)
-            .given(TRANSPARENT)
-            .repaired_to(r#""1000""#),
-    ),
-    ..Rule::of_task(Applies::ConsulDataplane, check_app_user)
-};
+pub(super) static CONSUL_APP_USER: Rule =
+    Rule::of_task(page!("consul-app-user"), Applies::ConsulDataplane, check_app_user);
 
 fn check_app_user(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
@@ -88,25 +55,11 @@ fn check_app_user(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_TRANSPARENT_PROXY_LAUNCH_TYPE: Rule = Rule {
-    id: "consul-transparent-proxy-launch-type",
-    summary: "a task with transparent proxy runs on EC2 only",
-    effect: "Fargate refuses the capability that mesh-init needs, or mesh-init fails, and the task never starts",
-    explanation: "\
-For transparent proxy, mesh-init writes rules for the task's network (iptables or nftables), which requires the capability `NET_ADMIN`. Fargate does not \
-grant it; EC2 and ECS Managed Instances do. In consul-ecs from 0.8 on, transparent proxy is on unless the configuration switches it off, also if it has no \
-`transparentProxy`. On Fargate, set `\"transparentProxy\": { \"enabled\": false }`.",
-    sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_CAPABILITIES],
-    example: Some(Base::Dataplane.wrong("requiresCompatibilities", r#"["FARGATE"]"#).given(GIVEN)),
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_transparent_proxy_launch_type)
-};
-
-const GIVEN: &[(&str, &str)] = &[
-    ("requiresCompatibilities", r#"["EC2"]"#),
-    ("config.transparentProxy", "{}"),
-    ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
-    ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
-];
+pub(super) static CONSUL_TRANSPARENT_PROXY_LAUNCH_TYPE: Rule = Rule::once_per_task(
+    page!("consul-transparent-proxy-launch-type"),
+    Applies::ConsulDataplane,
+    check_transparent_proxy_launch_type,
+);
 
 fn check_transparent_proxy_launch_type(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true))?;
@@ -129,24 +82,11 @@ fn outside_of_ec2(definition: &TaskDefinition) -> Option<Span> {
     }
 }
 
-pub(super) static CONSUL_TRANSPARENT_PROXY_PRIVILEGES: Rule = Rule {
-    id: "consul-transparent-proxy-privileges",
-    summary: "with transparent proxy, mesh-init is root and has NET_ADMIN",
-    is_fixable: true,
-    effect: "mesh-init cannot write the rules of the network and fails, and the task never starts",
-    explanation: "\
-For transparent proxy, mesh-init changes the rules of the task's network, and with Consul DNS its \
-`/etc/resolv.conf`. The image's own user may do neither: the container must run as user `0` with the capability \
-`NET_ADMIN`.",
-    sources: &[pages::CONSUL_TECH_SPECS, pages::ECS_CAPABILITIES],
-    example: Some(Base::Dataplane.missing("containerDefinitions[consul-ecs-mesh-init].user").given(&[
-        ("requiresCompatibilities", r#"["EC2"]"#),
-        ("config.transparentProxy.enabled", "true"),
-        ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
-        ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
-    ])),
-    ..Rule::of_task(Applies::ConsulDataplane, check_transparent_proxy_privileges)
-};
+pub(super) static CONSUL_TRANSPARENT_PROXY_PRIVILEGES: Rule = Rule::of_task(
+    page!("consul-transparent-proxy-privileges"),
+    Applies::ConsulDataplane,
+    check_transparent_proxy_privileges,
+);
 
 fn check_transparent_proxy_privileges(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
@@ -173,18 +113,11 @@ fn lacks_net_admin(mesh_init: &Container) -> bool {
     mesh_init.privileged.or(false) == Some(false) && mesh_init.added_capabilities.lacks(|item| grants(item.text()))
 }
 
-pub(super) static CONSUL_DNS_WITHOUT_TRANSPARENT_PROXY: Rule = Rule {
-    id: "consul-dns-without-transparent-proxy",
-    summary: "Consul DNS is on only with transparent proxy",
-    effect: "Consul DNS stays off, and the app cannot resolve the mesh's names",
-    explanation: "\
-With `transparentProxy.consulDNS.enabled`, Consul Dataplane answers DNS requests in the task, and mesh-init redirects \
-them to it. Both require transparent proxy, which also makes the returned addresses reachable. Without it, and in \
-gateways, the setting has no effect. The Terraform module refuses it.",
-    sources: &[pages::CONSUL_CONFIGURATION, pages::CONSUL_TECH_SPECS],
-    example: Some(Base::Dataplane.wrong("config.transparentProxy.consulDNS", r#"{ "enabled": true }"#)),
-    ..Rule::once_per_task(Applies::ConsulDataplane, check_dns_without_transparent_proxy)
-};
+pub(super) static CONSUL_DNS_WITHOUT_TRANSPARENT_PROXY: Rule = Rule::once_per_task(
+    page!("consul-dns-without-transparent-proxy"),
+    Applies::ConsulDataplane,
+    check_dns_without_transparent_proxy,
+);
 
 const DNS_SETTING: &str = "transparentProxy.consulDNS.enabled";
 

@@ -4,26 +4,8 @@ use super::prelude::*;
 use crate::subject::{EntryPoint, go_duration};
 use document::{HOLE, Node};
 
-pub(super) static CONSUL_OUTLIER_INTERVAL: Rule = Rule {
-    id: "consul-outlier-interval",
-    summary: "the interval of outlier detection is in nanoseconds",
-    severity: Severity::Warning,
-    effect: "Envoy looks for failing instances all the time, or Consul refuses the interval",
-    explanation: "\
-`networkResilienceConfig.outlierDetection.interval` is in nanoseconds: ten seconds are 10000000000. A value below a \
-millisecond was probably meant in seconds or milliseconds. Zero leaves the interval to Consul.",
-    sources: &[
-        "https://github.com/hashicorp/consul-ecs/blob/main/config/schema.json",
-        "https://github.com/hashicorp/terraform-aws-consul-ecs/pull/425",
-    ],
-    example: Some(
-        Base::Dataplane
-            .wrong("config.service.networkResilienceConfig.outlierDetection.interval", "10")
-            .given(&[("config.service.networkResilienceConfig", r#"{ "enabled": true, "outlierDetection": {} }"#)])
-            .repaired_to("10000000000"),
-    ),
-    ..Rule::once_per_task(Applies::Consul, check_outlier_interval)
-};
+pub(super) static CONSUL_OUTLIER_INTERVAL: Rule =
+    Rule::once_per_task(page!("consul-outlier-interval"), Applies::Consul, check_outlier_interval);
 
 /// The nanoseconds of a millisecond.
 const MILLISECOND: u64 = 1_000_000;
@@ -37,32 +19,7 @@ fn check_outlier_interval(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(configuration.place_of(PATH).span, message, help))
 }
 
-pub(super) static CONSUL_DURATION: Rule = Rule {
-    id: "consul-duration",
-    summary: "durations have a unit",
-    effect: "the entry point of the app ends with an error, or Consul refuses the registration: the app never starts",
-    explanation: "\
-consul-ecs and Consul take durations in the notation of Go: a number with one of the units `ms`, `s`, `m` and `h`, such as \
-`10s` or `1m30s`. A number alone, a blank before the unit, and other units such as `d` are errors. The rule looks at the flag \
-`-shutdown-delay` of `app-entrypoint`, and at `interval`, `timeout` and `ttl` of the checks that consul-ecs has up to 0.6.",
-    sources: &["https://pkg.go.dev/time#ParseDuration", pages::CONSUL_ARCHITECTURE],
-    example: Some(
-        Base::Dataplane
-            .wrong(
-                "containerDefinitions[web].entryPoint",
-                r#"["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay", "10"]"#,
-            )
-            .given(&[
-                (
-                    "containerDefinitions[web].mountPoints",
-                    r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul" }]"#,
-                ),
-                ("containerDefinitions[web].command", r#"["serve"]"#),
-            ])
-            .repaired_to(r#"["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay", "10s"]"#),
-    ),
-    ..Rule::of_task(Applies::Consul, check_duration)
-};
+pub(super) static CONSUL_DURATION: Rule = Rule::of_task(page!("consul-duration"), Applies::Consul, check_duration);
 
 /// The fields of a check with a duration.
 const OF_CHECKS: [&str; 3] = ["interval", "timeout", "ttl"];
@@ -88,23 +45,8 @@ fn check_duration(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_TIMEOUT_MILLISECONDS: Rule = Rule {
-    id: "consul-timeout-milliseconds",
-    summary: "timeouts of the proxy are numbers of milliseconds",
-    severity: Severity::Warning,
-    effect: "the proxy ends requests after milliseconds instead of seconds, or Consul ignores its settings",
-    explanation: "\
-The timeouts in `proxy.config` and in `config` of an upstream are in milliseconds, as their names say: one minute is \
-60000. A request timeout below a tenth of a second, or a connect timeout below ten milliseconds, was probably meant in \
-seconds. A text with a unit is no number, and with it Consul ignores every setting of the block. Zero switches a timeout off.",
-    sources: &["https://developer.hashicorp.com/consul/docs/reference/proxy/envoy"],
-    example: Some(
-        Base::Dataplane
-            .wrong("config.proxy.config", r#"{ "local_request_timeout_ms": 60 }"#)
-            .repaired_to(r#"{ "local_request_timeout_ms": 60000 }"#),
-    ),
-    ..Rule::of_task(Applies::Consul, check_timeouts)
-};
+pub(super) static CONSUL_TIMEOUT_MILLISECONDS: Rule =
+    Rule::of_task(page!("consul-timeout-milliseconds"), Applies::Consul, check_timeouts);
 
 /// The settings, and the fewest milliseconds that are no mistake.
 const TIMEOUTS: [(&str, u64); 4] = [

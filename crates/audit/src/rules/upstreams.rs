@@ -20,21 +20,8 @@ fn destination(upstream: &Node) -> Option<(&Node, &str)> {
     Some((node, node.text()?))
 }
 
-pub(super) static CONSUL_UPSTREAM_NAME: Rule = Rule {
-    id: "consul-upstream-name",
-    summary: "an upstream has the name of a service in Consul",
-    effect: "no service has the name: the proxy finds no instance, and every request to the upstream fails",
-    explanation: "\
-`destinationName` is the name of a service in Consul's catalog: not its name in DNS (`orders.service.consul`, \
-`orders.virtual.consul`), and without a scheme, a port or a namespace, which has a field of its own. A prepared query \
-has the type `prepared_query`, and any name.",
-    sources: &[
-        pages::CONSUL_CONFIGURATION,
-        "https://developer.hashicorp.com/consul/docs/reference/proxy/connect-proxy",
-    ],
-    example: Some(Base::Dataplane.wrong("config.proxy.upstreams[0].destinationName", r#""orders.service.consul""#)),
-    ..Rule::of_task(Applies::Consul, check_upstream_name)
-};
+pub(super) static CONSUL_UPSTREAM_NAME: Rule =
+    Rule::of_task(page!("consul-upstream-name"), Applies::Consul, check_upstream_name);
 
 fn check_upstream_name(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
@@ -49,20 +36,8 @@ fn check_upstream_name(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static CONSUL_UPSTREAM_MISSPELT: Rule = Rule {
-    id: "consul-upstream-misspelt",
-    summary: "an upstream is not a misspelt service of the same input",
-    severity: Severity::Warning,
-    effect: "no service has the name: the proxy finds no instance, and every request to the upstream fails",
-    explanation: "\
-The input has no service of the upstream's name, but one with almost the same: with other capitals or `_` for `-`, or \
-with one letter more, one less, or two swapped after the first one. The rule looks at upstreams of the same datacenter, namespace and \
-partition, and not at prepared queries. If both services exist, ignore it.",
-    sources: &[pages::CONSUL_CONFIGURATION],
-    // Only two definitions together violate the rule: see the tests below.
-    example: None,
-    ..Rule::of_tasks(Applies::AllTasks, check_upstream_misspelt)
-};
+pub(super) static CONSUL_UPSTREAM_MISSPELT: Rule =
+    Rule::of_tasks(page!("consul-upstream-misspelt"), Applies::AllTasks, check_upstream_misspelt);
 
 fn check_upstream_misspelt(subjects: &[Subject<'_>], _: &Resources, findings: &mut TaskFindings<'_>) {
     let name = |subject: &Subject<'_>| subject.consul.as_ref()?.service_name(subject.definition);
@@ -114,20 +89,8 @@ fn is_misspelt(name: &str, service: &str) -> bool {
     is_alike && is_one_letter() && strsim::osa_distance(name, service) == 1
 }
 
-pub(super) static CONSUL_UPSTREAM_PORT: Rule = Rule {
-    id: "consul-upstream-port",
-    summary: "every upstream has a port that nothing else in the task listens on",
-    effect: "Envoy cannot open the listener, or the app cannot open its own, and requests to the upstream fail",
-    explanation: "\
-The app reaches an upstream at `127.0.0.1` and the upstream's `localBindPort`. All containers of a task share one \
-network interface, so this port must differ from the ports of the other upstreams, of the app's containers, of the \
-proxy's public listener (default: 20000) and readiness check (default: 22000), of Envoy's administration interface \
-(19000), of the control plane of consul-ecs 0.7 (10000) and of the client agent. With transparent proxy, the proxy also \
-listens on 15001, and with Consul DNS on 8600.",
-    sources: &[pages::CONSUL_CONFIGURATION, "https://developer.hashicorp.com/consul/docs/connect/ecs"],
-    example: Some(Base::Dataplane.wrong("config.proxy.upstreams", r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1234 }]"#).repaired_to(r#"[{ "destinationName": "orders", "localBindPort": 1234 }, { "destinationName": "stock", "localBindPort": 1235 }]"#)),
-    ..Rule::of_task(Applies::Consul, check_upstream_port)
-};
+pub(super) static CONSUL_UPSTREAM_PORT: Rule =
+    Rule::of_task(page!("consul-upstream-port"), Applies::Consul, check_upstream_port);
 
 fn check_upstream_port(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };

@@ -2,13 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use audit::{audit, example::Base, finding::Finding};
+use audit::{audit, finding::Finding};
 use audit_read::{Material, input::read_source};
 use document::SourceFile;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::template::yaml_template;
+use crate::{example::Base, template::yaml_template};
 
 /// The value of every variable with the name of a secret.
 const CANARY: &str = "cAnArY-7f3a";

@@ -1,10 +1,11 @@
 //! The tasks that are taken for controllers of consul-ecs, and those that are not.
 
-use audit::{audit, example::Base};
+use audit::audit;
 use audit_read::input::gather;
 use serde_json::{Value, json};
 
 use crate::{
+    example::Base,
     folder::Folder,
     reading::{findings, findings_in, ids, shown},
 };

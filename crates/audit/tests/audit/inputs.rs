@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::folder::Folder;
-use audit::{audit, example::Base, finding::Finding, severity::Severity};
+use crate::{example::Base, folder::Folder};
+use audit::{audit, finding::Finding, severity::Severity};
 use audit_read::{
     Material,
     definition::TaskDefinition,

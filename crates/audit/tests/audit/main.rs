@@ -9,6 +9,8 @@ mod cdk;
 mod configuration_fields;
 mod controllers;
 mod documents;
+#[path = "../../src/example.rs"]
+mod example;
 mod examples;
 mod folder;
 mod inputs;
@@ -24,6 +26,7 @@ mod repairs;
 mod repeated_keys;
 mod reports;
 mod role_policies;
+mod rule_pages;
 mod server_lookup;
 mod template;
 mod terraform_source;

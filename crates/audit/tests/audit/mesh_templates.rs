@@ -1,14 +1,16 @@
 //! Resources of App Mesh in templates, beside the task definitions that they belong to.
 
-use audit::{audit, example::Base, finding::Finding, rules::rules};
+use audit::{audit, finding::Finding};
 use audit_read::input::{Gathered, gather};
 use serde_json::{Value, json};
 
 use crate::{
+    example::Base,
     folder::Folder,
     mutations::mutations,
     plan::plan,
     reading::{findings, findings_in, ids, is_of_every_definition, shown},
+    rule_pages::examples,
     template::template,
 };
 
@@ -43,9 +45,8 @@ fn sorted(findings: &[Finding]) -> Vec<String> {
 
 /// Every example and mutation of the exported resources.
 fn exports() -> Vec<Value> {
-    let examples =
-        rules().filter_map(|rule| rule.example.as_ref()).filter(|example| example.base == Base::AppMeshResources);
-    let of_examples = examples.flat_map(|example| [example.broken().unwrap(), example.repaired().unwrap()]);
+    let of_resources = examples().filter(|example| example.base == Some(Base::AppMeshResources));
+    let of_examples = of_resources.flat_map(|example| [example.wrong, example.right]);
     let of_mutations = mutations().filter(|(base, _)| *base == Base::AppMeshResources);
     of_examples.chain(of_mutations.map(|(base, mutation)| mutation.broken(base))).collect()
 }

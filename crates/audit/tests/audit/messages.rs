@@ -1,14 +1,12 @@
 //! What findings say: which value is wrong, and what helps.
 
-use audit::example::Base;
 use serde_json::{Value, json};
 
-use crate::reading::findings;
+use crate::{example::Base, reading::findings};
 
 /// The messages and helps of one rule for a definition of Consul Dataplane with one change.
-fn said(rule: &str, path: &'static str, value: &Value) -> Vec<(String, String)> {
-    let value: &'static str = value.to_string().leak();
-    let broken = Base::Dataplane.needless(path, value).broken().unwrap();
+fn said(rule: &str, path: &str, value: &Value) -> Vec<(String, String)> {
+    let broken = Base::Dataplane.with([(path, Some(&*value.to_string()))]).unwrap();
     let found = findings(&broken).into_iter().filter(|finding| finding.rule.id == rule);
     found.map(|finding| (finding.message, finding.help)).collect()
 }

@@ -2,8 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
-use crate::folder::Folder;
-use audit::example::Base;
+use crate::{example::Base, folder::Folder};
 use audit_read::input::{Gathered, gather};
 use document::SourceFile;
 

@@ -20,12 +20,17 @@ const OLD_RELEASES: [&str; 2] = ["consul-end-of-support", "consul-release-defect
 
 /// The findings of a text, without those about the end of App Mesh and about old releases.
 pub(crate) fn findings_in(name: &str, text: &str) -> Vec<Finding> {
+    let mut findings = all_findings_in(name, text);
+    findings.retain(|finding| !is_of_every_definition(finding.rule.id));
+    findings
+}
+
+/// The findings of a text.
+pub(crate) fn all_findings_in(name: &str, text: &str) -> Vec<Finding> {
     let mut material = Material::default();
     let read = read_source(Arc::new(SourceFile::new(name, text)), true, &mut material);
     read.unwrap_or_else(|problem| panic!("{problem}\n{text}"));
-    let mut findings = audit(&material);
-    findings.retain(|finding| !is_of_every_definition(finding.rule.id));
-    findings
+    audit(&material)
 }
 
 /// Whether a rule is about the end of App Mesh, or about old releases.

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use audit::{example::Base, finding::Finding, fix::Repair, rules::rules};
+use audit::{finding::Finding, fix::Repair, rules::rules};
 
 use crate::{
+    example::Base,
     mutations::mutations,
     reading::{findings, findings_in, ids, repaired, shown},
+    rule_pages::examples,
     template::yaml_template,
     terraform_source::written::{Spelling, json_source},
 };
@@ -51,15 +53,34 @@ fn fix_all_mutations(name: &str, written: impl Fn(Base, &serde_json::Value) -> O
 
 #[test]
 fn rules_say_whether_their_findings_have_a_fix() {
-    let examples = rules().filter_map(|rule| rule.example.as_ref()?.broken());
-    let broken = examples.chain(mutations().map(|(base, mutation)| mutation.broken(base)));
-    let with_fix: BTreeSet<&str> = broken
-        .flat_map(|definition| findings(&definition))
+    let of_examples = examples().flat_map(|example| example.findings_of_wrong());
+    let of_mutations = mutations().flat_map(|(base, mutation)| findings(&mutation.broken(base)));
+    let with_fix: BTreeSet<&str> = of_examples
+        .chain(of_mutations)
         .filter(|finding| finding.fix.is_some())
         .map(|finding| finding.rule.id)
         .collect();
-    let said: BTreeSet<&str> = rules().filter(|rule| rule.is_fixable).map(|rule| rule.id).collect();
+    let said: BTreeSet<&str> = rules().filter(|rule| rule.texts().is_fixable).map(|rule| rule.id).collect();
     assert_eq!(said, with_fix);
+}
+
+#[test]
+fn the_fixes_of_examples_are_complete() {
+    let with_fix = examples().filter(|example| example.findings_of_wrong().iter().any(|finding| finding.fix.is_some()));
+    let wrong: Vec<String> = with_fix
+        .filter_map(|example| {
+            Some(format!("{}: {}", example.rule.id, fix(&example.name(), &example.wrong_text()).err()?))
+        })
+        .collect();
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn ambiguous_findings_have_no_fix() {
+    for id in ["consul-login-off", "consul-helper-essential"] {
+        let found = examples().find(|example| example.rule.id == id).unwrap().findings_of_wrong();
+        assert!(found.iter().all(|finding| finding.fix.is_none()), "{id}");
+    }
 }
 
 #[test]

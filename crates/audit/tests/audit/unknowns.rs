@@ -1,9 +1,10 @@
 //! A correct definition has no findings if any of its values is unknown.
 
-use audit::{example::Base, finding::Finding};
+use audit::finding::Finding;
 use serde_json::{Value, json};
 
 use crate::{
+    example::Base,
     reading::{findings_in, ids, shown},
     template::template,
 };

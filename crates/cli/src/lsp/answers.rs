@@ -20,7 +20,6 @@ use super::{
     project::{Judged, Project, TOP},
     text,
 };
-use crate::explain;
 
 /// The name of the program in lists of diagnostics.
 const SOURCE: &str = "ecs-mesh";
@@ -83,7 +82,7 @@ impl Project {
             if !text::contains(&place, position) {
                 continue;
             }
-            let page = explain::markdown(finding.rule);
+            let page = finding.rule.page.markdown();
             if !pages.contains(&page) {
                 range.get_or_insert(place);
                 pages.push(page);

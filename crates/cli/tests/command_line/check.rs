@@ -125,13 +125,12 @@ fn the_configuration_is_found_upwards() {
 fn explain_suggests_misspelled_rules() {
     let workspace = Workspace::new("explain", &[]);
     let text = out(&workspace.run(&["explain", "consul-network-mode"]));
-    for part in ["at run time", "fails:", "\"networkMode\": \"bridge\"", "repaired:", "\"networkMode\": \"awsvpc\""] {
+    for part in ["At run time: ", "Wrong:", "\"networkMode\": \"bridge\"", "Right:", "\"networkMode\": \"awsvpc\""] {
         assert!(text.contains(part), "{part}: {text}");
     }
     workspace.assert_refused(&["explain", "consul-netwrk-mode"], "did you mean consul-network-mode?");
     let rules: serde_json::Value = serde_json::from_str(&out(&workspace.run(&["rules", "--output", "json"]))).unwrap();
     assert!(rules.as_array().unwrap().iter().any(|rule| rule["id"] == "consul-network-mode"));
-    assert_eq!(workspace.run(&["rules", "--output-dir", "x"]).status.code(), Some(2));
 }
 
 #[test]

@@ -64,15 +64,15 @@ fn statistics_count_the_findings_of_each_rule() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         out(&output),
-        "rule                    count  severity  fix  what a correct definition has\n\
-         consul-network-mode     2      error     all  the network mode is awsvpc\n\
-         ecs-dependency-unknown  1      error     –    containers wait only for containers of the same definition\n\
+        "rule                    count  severity  fix  what is wrong\n\
+         consul-network-mode     2      error     all  The network mode is not awsvpc\n\
+         ecs-dependency-unknown  1      error     –    A container waits for a container that does not exist\n\
          \n3 errors in 2 of 2 task definitions (2 files)\n"
     );
     let narrow = workspace.command(&["check", "--statistics", "--quiet"]).env("COLUMNS", "50").output().unwrap();
     let text = out(&narrow);
     assert!(
-        text.starts_with("consul-network-mode\n  the network mode is awsvpc\n  count 2, severity error,"),
+        text.starts_with("consul-network-mode\n  The network mode is not awsvpc\n  count 2, severity error,"),
         "{text}"
     );
     assert!(text.lines().all(|line| line.chars().count() <= 50), "{text}");

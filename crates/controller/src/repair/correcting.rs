@@ -148,7 +148,7 @@ impl Repairs {
 }
 
 /// What a correction waits for, unless nothing in the task writes its checks.
-const RECHECK: &str = "a second look of the same sweep";
+const RECHECK: &str = "a recheck in the same sweep";
 
 /// A task with checks that contradict ECS, as they should be.
 pub(super) struct Contradiction {

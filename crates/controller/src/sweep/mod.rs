@@ -286,7 +286,7 @@ impl Sweep {
             _ => false,
         };
         let open = report.faults.into_iter().filter(is_open);
-        done("a second look at unknown tasks", report.problems.into_iter().chain(open))
+        done("a recheck of unknown tasks", report.problems.into_iter().chain(open))
     }
 
     /// Registers again what the tasks of clusters have lost with their nodes.

@@ -297,7 +297,7 @@ fn waiting_token(token: &WaitingToken) -> Waiting {
 fn awaiting(planned: &Planned, wait: Wait) -> Option<Waiting> {
     let waits_for = match wait {
         Wait::Age => "ECS may not describe the young task yet",
-        Wait::SecondLook => "a second look at the task in ECS",
+        Wait::SecondLook => "a recheck of the task in ECS",
     };
     Some(Waiting { action: describe(planned).action?, until: None, waits_for: Some(waits_for.to_owned()) })
 }

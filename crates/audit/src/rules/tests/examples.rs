@@ -1,38 +1,15 @@
-//! Every rule's example: with the defect, there is exactly one finding, of that rule; without it, there is none. The
-//! bases have no findings.
+//! What each page says, and findings of definitions.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::{
-    audit,
-    example::{Base, Example},
-    finding::Finding,
-    rules::rules,
-};
+use crate::{audit, example::Base, finding::Finding, rules::rules};
 use audit_read::{Material, input::read_source};
 use document::SourceFile;
 
 /// Reported for every definition or mesh of App Mesh, or with containers of an old generation.
 const ALWAYS: [&str; 3] = ["appmesh-end-of-service", "appmesh-mesh-end-of-service", "consul-end-of-support"];
-
-/// Reported only for a definition together with a service, with other definitions or with a deployment. These rules have separate tests.
-/// A JSON value shows no equal keys.
-const NEVER_ALONE: [&str; 12] = [
-    "consul-gateway-kind-tag",
-    "consul-server-lookup",
-    "consul-server-tags",
-    "consul-deployment-strategy",
-    "consul-tags-not-propagated",
-    "consul-task-role-shared",
-    "consul-task-role-tags",
-    "consul-token-secret-managed",
-    "consul-upstream-misspelt",
-    "ecs-duplicate-key",
-    "ecs-family-twice",
-    "ecs-load-balancer-target",
-];
 
 pub(super) fn findings(base: Base, json: &Value) -> Vec<Finding> {
     let file = SourceFile::new("example.json", serde_json::to_string_pretty(json).unwrap());
@@ -45,51 +22,22 @@ pub(super) fn findings(base: Base, json: &Value) -> Vec<Finding> {
     findings
 }
 
-pub(super) fn shown(findings: &[Finding]) -> Vec<String> {
-    findings.iter().map(|finding| format!("{}: {}", finding.rule.id, finding.message)).collect()
-}
-
-/// The examples that have other findings than expected, with the defect or without it.
-fn unexpected(variant: impl Fn(&Example) -> Option<Value>, is_broken: bool) -> Vec<String> {
-    let mut unexpected = Vec::new();
-    for rule in rules() {
-        if let Some(example) = &rule.example {
-            let found = findings(example.base, &variant(example).expect(rule.id));
-            let ids: Vec<&str> = found.iter().map(|finding| finding.rule.id).collect();
-            let expected = if is_broken { vec![rule.id] } else { Vec::new() };
-            if ids != expected {
-                unexpected.push(format!("{} at {}: {:#?}", rule.id, example.at, shown(&found)));
-            }
-        }
-    }
-    unexpected
-}
-
 #[test]
-fn a_defect_has_one_finding_of_its_rule() {
-    assert_eq!(unexpected(Example::broken, true), Vec::<String>::new());
-}
-
-#[test]
-fn a_corrected_example_has_no_findings() {
-    assert_eq!(unexpected(Example::repaired, false), Vec::<String>::new());
-}
-
-#[test]
-fn every_rule_has_a_complete_description() {
+fn every_rule_has_a_complete_page() {
     let mut ids: Vec<&str> = rules().map(|rule| rule.id).collect();
     ids.dedup();
     assert_eq!(ids.len(), rules().count());
     for rule in rules() {
-        let group = ["consul-", "appmesh-", "ecs-"].iter().any(|group| rule.id.starts_with(group));
-        assert!(group, "{}: the ID's group", rule.id);
-        assert!(!rule.summary.ends_with('.') && !rule.effect.ends_with('.'), "{}: a phrase, not a sentence", rule.id);
-        let is_plain = |text: &str| !text.contains(['`', '*']);
-        assert!(is_plain(rule.summary) && is_plain(rule.effect), "{}: only the explanation is Markdown", rule.id);
-        assert!(rule.explanation.ends_with('.') && rule.explanation.len() > 80, "{}: an explanation", rule.id);
-        assert!(!rule.sources.is_empty(), "{}: its source", rule.id);
-        let has_none = ALWAYS.contains(&rule.id) || NEVER_ALONE.contains(&rule.id);
-        assert!(rule.example.is_some() || has_none, "{}: an example", rule.id);
+        let (id, texts) = (rule.id, rule.texts());
+        let group = ["consul-", "appmesh-", "ecs-"].iter().any(|group| id.starts_with(group));
+        assert!(group, "{id}: the ID's group");
+        // Without a title, a part of the page is missing.
+        assert!(!texts.title.is_empty() && !texts.title.contains('\n'), "{id}: a title, and all parts of the page");
+        assert!(!texts.effect.contains(['`', '*', '\n']), "{id}: a phrase of plain text");
+        assert!(texts.explanation.ends_with('.') && texts.explanation.len() > 80, "{id}: an explanation");
+        assert!(texts.advice.ends_with(['.', '`']), "{id}: what to do");
+        assert!(!texts.sources.is_empty(), "{id}: its source");
+        assert_eq!(texts.applies, rule.applies.to_string(), "{id}: what it applies to");
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     audit,
-    example::{Base, Example, Repaired},
+    example::Base,
     finding::Finding,
     severity::Severity,
     versions::{Defect, table},
@@ -85,8 +85,7 @@ const ROWS: &[Row] = &[
 
 /// The row's definition with the images of its program in this release.
 fn definition(row: &Row, given: &'static [(&'static str, &'static str)], release: &str) -> Value {
-    let example = Example { base: row.base, given, at: "cpu", fails: None, repaired: Repaired::To("\"256\"") };
-    let mut definition = example.repaired().expect(row.id);
+    let mut definition = row.base.with(given.iter().map(|(path, json)| (*path, Some(*json)))).expect(row.id);
     for container in definition["containerDefinitions"].as_array_mut().unwrap() {
         let image = container["image"].as_str().unwrap().to_owned();
         let (repository, _) = image.split_once(':').unwrap();
@@ -170,7 +169,7 @@ fn a_restarted_container_is_named_with_its_release_if_that_is_known() {
 fn an_unknown_release_has_no_findings() {
     for tag in ["latest", "0.9-dev", "0.9.0-dev", "9.9.9"] {
         let found = findings(&definition(named("ecs-critical-overwritten"), &[], tag));
-        let of_releases = found.iter().filter(|finding| finding.rule.severity > Severity::Info);
+        let of_releases = found.iter().filter(|finding| finding.rule.texts().severity > Severity::Info);
         // 0.9 is a line that does not go with the base's Consul Dataplane.
         let ids: Vec<&str> =
             of_releases.map(|finding| finding.rule.id).filter(|id| *id != "consul-release-pair").collect();

@@ -19,11 +19,14 @@ mod tables;
 
 use std::{iter, sync::LazyLock};
 
-use audit::{example::Base, finding::Finding, severity::Severity};
+use audit::{finding::Finding, severity::Severity};
 use serde_json::{Value, json};
 
 use self::tables::Mutation;
-use crate::reading::{findings, ids, shown};
+use crate::{
+    example::Base,
+    reading::{findings, ids, shown},
+};
 
 type Mutations = LazyLock<Vec<(Base, Mutation)>>;
 
@@ -111,7 +114,7 @@ fn every_finding_has_a_line_and_help_and_no_secret() {
         {
             assert!(file.text.get(span.start..span.end).is_some_and(|text| !text.is_empty()), "{}", rule.id);
             assert!(!message.is_empty() && !help.is_empty(), "{}", rule.id);
-            assert!(rule.severity >= Severity::Info);
+            assert!(rule.texts().severity >= Severity::Info);
             assert!(notes.iter().all(|note| file.text.get(note.span.start..note.span.end).is_some()), "{}", rule.id);
             let texts = notes.iter().map(|note| &note.text).chain([&message, &help, &subject]);
             let leaks: Vec<&String> = texts.filter(|text| text.contains(CANARY)).collect();

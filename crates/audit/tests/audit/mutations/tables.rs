@@ -13,12 +13,13 @@
 //! consul-client-exec: `exec consul` becomes `consul`               a part of the file's text
 //! ```
 //!
-//! Places are those of the rules' examples; `web / user` is the user of the container web.
+//! Places are those of `Base::with`; `web / user` is the user of the container web.
 
 use std::collections::BTreeMap;
 
-use audit::example::{Base, Example, Repaired};
 use serde_json::{Deserializer, Value};
+
+use crate::example::Base;
 
 /// A place, and its value as JSON.
 type Assignment = (&'static str, &'static str);
@@ -191,9 +192,9 @@ impl Mutation {
     }
 
     fn made(&self, base: Base, at: &'static str, json: Option<&'static str>) -> Value {
-        let given: Vec<_> = self.given.iter().map(|(at, json)| (path(at), *json)).collect();
-        let example = Example { base, given: given.leak(), at: path(at), fails: json, repaired: Repaired::AsInBase };
-        example.broken().unwrap_or_else(|| panic!("{base:?}: no such place: {}", self.label()))
+        let given = self.given.iter().map(|(at, json)| (path(at), Some(*json)));
+        base.with(given.chain([(path(at), json)]))
+            .unwrap_or_else(|| panic!("{base:?}: no such place: {}", self.label()))
     }
 }
 

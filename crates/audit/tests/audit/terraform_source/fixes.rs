@@ -1,10 +1,11 @@
 //! Fixes that add what a resource lacks: only the new lines differ.
 
-use audit::{example::Base, fix::Repair};
+use audit::fix::Repair;
 use serde_json::Value;
 
 use super::written::{Spelling, json_source};
 use crate::{
+    example::Base,
     folder::Folder,
     reading::{findings_in, ids, repaired},
 };

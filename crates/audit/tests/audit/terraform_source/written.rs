@@ -158,6 +158,21 @@ pub(crate) fn json_source(definition: &Value) -> Option<String> {
     Some(serde_json::to_string_pretty(&source).unwrap())
 }
 
+/// The values of a source in Terraform's language in its JSON notation.
+pub(crate) fn terraform_json(source: &Value) -> String {
+    let mut source = source.clone();
+    for task in source["resource"]["aws_ecs_task_definition"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        let task = task.as_object_mut().unwrap();
+        let names: Vec<String> = task.keys().filter(|key| key.split('#').next() == Some("volume")).cloned().collect();
+        let volumes: Vec<Value> = names.iter().filter_map(|name| task.remove(name)).collect();
+        task.insert("volume".to_owned(), volumes.into());
+        if let Some(containers) = task.get_mut("container_definitions") {
+            *containers = containers.to_string().into();
+        }
+    }
+    serde_json::to_string_pretty(&escaped(&source)).unwrap()
+}
+
 fn escaped(value: &Value) -> Value {
     match value {
         Value::String(text) => text.replace("${", "$${").replace("%{", "%%{").into(),
