@@ -2,7 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{DATAPLANE, Release, SYNCED, task::DataplaneTask};
+use super::{
+    DATAPLANE, Release, SYNCED,
+    service::{LOG_PREFIX, log_group},
+    task::DataplaneTask,
+};
 
 impl DataplaneTask<'_> {
     /// The agent reports the health of a container.
@@ -21,6 +25,15 @@ impl DataplaneTask<'_> {
     pub async fn report_stopped(&self, container: &str, exit_code: i32) {
         let change = json!({ "containerName": container, "status": "STOPPED", "exitCode": exit_code });
         self.submit_container(&change).await;
+    }
+
+    /// The log driver of a container writes these lines.
+    pub async fn write_log(&self, container: &str, lines: &[&str]) {
+        let described = self.world().describe(&self.arn).await;
+        let definition = described["taskDefinitionArn"].as_str().and_then(|arn| arn.rsplit('/').next());
+        let (family, _) = definition.and_then(|name| name.split_once(':')).expect("a revision");
+        let stream = format!("{LOG_PREFIX}/{container}/{}", self.id());
+        self.world().aws.write_log(&log_group(family), &stream, lines).await;
     }
 
     /// Whether ECS was told to stop it.
