@@ -257,6 +257,7 @@ def oncall() -> list[dict]:
         ),
         ("ReplaceTasks", ["ecs:StopTask"], f"arn:aws:ecs:{place}:task/*", None),
         ("Logs", ["logs:FilterLogEvents"], f"arn:aws:logs:{place}:log-group:/aws/lambda/{STACK}-*", None),
+        ("ContainerLogs", ["logs:GetLogEvents"], f"arn:aws:logs:*:{ACCOUNT}:log-group:*", None),
         ("Functions", ["lambda:GetFunctionConcurrency", "lambda:GetPolicy"], function, None),
     ]
     read = {"cloudwatch:DescribeAlarms", "lambda:GetAccountSettings", "lambda:ListEventSourceMappings"}

@@ -1,10 +1,14 @@
-//! `CloudWatch` Logs, for the history of the controller: the lines of a log group that match a pattern.
+//! `CloudWatch` Logs: the lines of a log group that match a pattern, for the history of the controller, and the end of a stream, for
+//! what a container said.
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 use async_trait::async_trait;
 use aws_sdk_cloudwatchlogs::{
-    Client, config::Builder, error::SdkError, operation::filter_log_events::FilterLogEventsOutput,
+    Client,
+    config::Builder,
+    error::{ProvideErrorMetadata, SdkError},
+    operation::{filter_log_events::FilterLogEventsOutput, get_log_events::GetLogEventsOutput},
 };
 use aws_types::SdkConfig;
 use jiff::Timestamp;
@@ -18,6 +22,9 @@ const PAGE_TIME: Duration = Duration::from_secs(30);
 const MAX_PAGES: usize = 200;
 /// The most lines of one search.
 const MAX_LINES: usize = 50_000;
+/// The most calls to find the end of a stream: a page may be empty although there are events before it.
+/// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_GetLogEvents.html>
+const MAX_PAGES_OF_STREAM: usize = 10;
 
 /// Why a log group could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +32,17 @@ pub enum LogsError {
     /// There is no such log group.
     #[error("log group {group}: it does not exist")]
     UnknownGroup { group: String },
+    /// There is no such stream, or no such log group.
+    #[error(
+        "log group {group} has no stream {stream}, or does not exist: the container has logged nothing, or the stream was deleted"
+    )]
+    UnknownStream { group: String, stream: String },
+    /// AWS refused the call.
+    #[error(
+        "log group {group}: CloudWatch Logs refused the call: {reason}. Allow {action} on this log group in the policies of the \
+         caller, its boundary and the organisation's policies"
+    )]
+    Refused { group: String, action: &'static str, reason: String },
     /// The call failed, after retries.
     #[error("log group {group}: the call failed: {reason}")]
     Failed { group: String, reason: String },
@@ -33,12 +51,27 @@ pub enum LogsError {
         "log group {group}: the search stopped after {MAX_LINES} lines or {MAX_PAGES} pages. Ask for a shorter time"
     )]
     TooMuch { group: String },
+    /// The pages at the end of the stream were empty.
+    #[error(
+        "log group {group}, stream {stream}: the last {MAX_PAGES_OF_STREAM} pages are empty. Look at it in the console"
+    )]
+    EmptyPages { group: String, stream: String },
+}
+
+impl LogsError {
+    fn of_call(group: &str, action: &'static str, error: &(impl Error + ProvideErrorMetadata + 'static)) -> Self {
+        let (group, reason) = (group.to_owned(), describe(error));
+        match error.code() {
+            Some("AccessDeniedException") => Self::Refused { group, action, reason },
+            _ => Self::Failed { group, reason },
+        }
+    }
 }
 
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEvent {
-    /// When `CloudWatch` Logs got it from the function.
+    /// When it was logged, as the log driver says.
     pub at: Timestamp,
     pub text: String,
 }
@@ -49,6 +82,9 @@ pub trait Logs: Send + Sync {
     /// The lines of a log group since a time that match a
     /// [filter pattern](https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html), all of them.
     async fn lines(&self, group: &str, pattern: &str, since: Timestamp) -> Result<Vec<LogEvent>, LogsError>;
+
+    /// The last lines of a stream, at most so many, oldest first. One call, and another one for each empty page.
+    async fn last_lines(&self, group: &str, stream: &str, most: u16) -> Result<Vec<LogEvent>, LogsError>;
 }
 
 /// The log groups of an account and region.
@@ -73,7 +109,25 @@ impl AwsLogs {
             SdkError::ServiceError(answer) if answer.err().is_resource_not_found_exception() => {
                 LogsError::UnknownGroup { group: group.to_owned() }
             }
-            _ => LogsError::Failed { group: group.to_owned(), reason: describe(&error) },
+            _ => LogsError::of_call(group, "logs:FilterLogEvents", &error),
+        })
+    }
+
+    /// A page of a stream: its end, or what is before a token.
+    async fn page_of_stream(
+        &self,
+        group: &str,
+        stream: &str,
+        most: u16,
+        token: Option<String>,
+    ) -> Result<GetLogEventsOutput, LogsError> {
+        let call = self.0.get_log_events().log_group_name(group).log_stream_name(stream);
+        let call = call.start_from_head(false).limit(most.into()).set_next_token(token);
+        call.send().await.map_err(|error| match &error {
+            SdkError::ServiceError(answer) if answer.err().is_resource_not_found_exception() => {
+                LogsError::UnknownStream { group: group.to_owned(), stream: stream.to_owned() }
+            }
+            _ => LogsError::of_call(group, "logs:GetLogEvents", &error),
         })
     }
 }
@@ -84,11 +138,7 @@ impl Logs for AwsLogs {
         let (mut lines, mut token) = (Vec::new(), None);
         for _ in 0..MAX_PAGES {
             let page = self.page(group, pattern, since, token.take()).await?;
-            let events = page.events().iter().filter_map(|event| {
-                let at = Timestamp::from_millisecond(event.timestamp()?).ok()?;
-                Some(LogEvent { at, text: event.message()?.to_owned() })
-            });
-            lines.extend(events);
+            lines.extend(page.events().iter().filter_map(|event| read(event.timestamp(), event.message())));
             token = page.next_token().map(str::to_owned);
             if lines.len() >= MAX_LINES {
                 break;
@@ -99,4 +149,23 @@ impl Logs for AwsLogs {
         }
         Err(LogsError::TooMuch { group: group.to_owned() })
     }
+
+    async fn last_lines(&self, group: &str, stream: &str, most: u16) -> Result<Vec<LogEvent>, LogsError> {
+        let mut token = None;
+        for _ in 0..MAX_PAGES_OF_STREAM {
+            let page = self.page_of_stream(group, stream, most, token.clone()).await?;
+            let before = page.next_backward_token().map(str::to_owned);
+            // The token of the request says that nothing is before it.
+            if !page.events().is_empty() || before.is_none() || before == token {
+                return Ok(page.events().iter().filter_map(|event| read(event.timestamp(), event.message())).collect());
+            }
+            token = before;
+        }
+        Err(LogsError::EmptyPages { group: group.to_owned(), stream: stream.to_owned() })
+    }
+}
+
+/// An event of an answer, if it has a time and a text.
+fn read(milliseconds: Option<i64>, message: Option<&str>) -> Option<LogEvent> {
+    Some(LogEvent { at: Timestamp::from_millisecond(milliseconds?).ok()?, text: message?.to_owned() })
 }

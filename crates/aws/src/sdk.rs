@@ -6,14 +6,11 @@ use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
 use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
-use aws_types::{
-    region::Region,
-    service_config::{LoadServiceConfig, ServiceConfigKey},
-};
+use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
 use crate::http::{CONNECT, Http};
 
-pub use aws_types::SdkConfig;
+pub use aws_types::{SdkConfig, region::Region};
 
 /// The configuration of a Lambda function, from its environment: region, credentials, and endpoints where they are set
 /// (`AWS_ENDPOINT_URL`, or `AWS_ENDPOINT_URL_ECS` for one service).

@@ -51,7 +51,7 @@ pub use self::streams::{Exit, Streams};
     after_help = "Examples:\n  ecs-mesh check\n  ecs-mesh check template.yaml --output sarif --output-file ecs-mesh.sarif\n  \
                   aws ecs describe-task-definition --task-definition web --include TAGS | ecs-mesh check -\n  \
                   ecs-mesh explain consul-network-mode\n  ecs-mesh status --cluster prod\n  ecs-mesh why web --cluster prod\n  \
-                  ecs-mesh path web api\n                    ecs-mesh doctor\n  ecs-mesh sweep --dry-run",
+                  ecs-mesh path web api\n  ecs-mesh doctor\n  ecs-mesh sweep --dry-run",
     disable_help_subcommand = true
 )]
 struct Cli {

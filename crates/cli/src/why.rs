@@ -2,13 +2,15 @@
 
 use audit::severity::Severity;
 use audit_live::{LiveScope, gather_live};
+use aws::{logs::AwsLogs, sdk::Region};
 use clap::Args;
 use diagnosis::{
-    AuditError, Background, Condition, Found, PastEvent, Tokens, WhyReport, Within, find_service, why_service, why_task,
+    AuditError, Background, Condition, ContainerLog, Found, PastEvent, Tokens, WhyReport, Within, find_service,
+    why_service, why_task,
 };
 use jiff::Timestamp;
 use mesh::arn::{ClusterArn, TaskArn, TaskId};
-use observe::{Inspection, Wanted};
+use observe::{Inspection, Wanted, last_lines};
 
 use crate::{
     account::{AwsArguments, runtime, selected},
@@ -48,6 +50,9 @@ pub(super) struct Arguments {
     namespace: Option<String>,
     #[command(flatten)]
     prefix: PrefixArguments,
+    /// Show more of the container's log than its last errors
+    #[arg(long)]
+    logs: bool,
     #[command(flatten)]
     history: HistoryArguments,
     #[command(flatten)]
@@ -125,7 +130,18 @@ impl Asking<'_> {
             }
         };
         report.problems.extend(unread.filter(|problem| !report.problems.contains(problem)));
+        self.add_log(&mut report).await;
         Ok(report)
+    }
+
+    /// Reads the log of the container that the conclusion names.
+    async fn add_log(&self, report: &mut WhyReport) {
+        let Some(stream) = report.log.as_ref().and_then(|log| log.stream.as_ref()) else { return };
+        self.progress.say("reading the log of the container");
+        let region = stream.region.clone().map(Region::new).or_else(|| self.clients.sdk.region().cloned());
+        let sdk = self.clients.sdk.clone().into_builder().region(region).build();
+        let answer = last_lines(&AwsLogs::new(&sdk), &stream.group, &stream.name).await;
+        report.add_log(answer, self.arguments.logs);
     }
 
     /// What is asked about, and in which clusters.
@@ -215,6 +231,9 @@ fn text(report: &WhyReport, medium: Medium) -> String {
         let sheet = timeline(&report.timeline, medium);
         out.push_str(&sheet.text(medium));
     }
+    if let Some(log) = &report.log {
+        out.push_str(&container_log(log, medium));
+    }
     out + "\n" + &wrapped(&Cell::new(report.conclusion.as_str(), tone(report.condition)), medium)
 }
 
@@ -231,6 +250,26 @@ fn timeline(events: &[PastEvent], medium: Medium) -> Sheet {
         });
     }
     sheet
+}
+
+/// The lines of a container's log, or why there are none.
+fn container_log(log: &ContainerLog, medium: Medium) -> String {
+    let stream = log.stream.as_ref().map(|it| format!(" (log group {}, stream {})", it.group, it.name));
+    let heading = format!("Log of {}{}", log.container, stream.unwrap_or_default());
+    let mut out = format!("\n{}\n", wrapped(&Cell::new(heading, Tone::Strong), medium));
+    match &log.problem {
+        Some(problem) => out.push_str(&wrapped(&Cell::new(format!("not read: {problem}"), Tone::Pending), medium)),
+        None if log.lines.is_empty() => out.push_str(&wrapped(&Cell::new("it is empty", Tone::Pending), medium)),
+        None => {
+            let mut sheet = Sheet::new(&["time (UTC)", "line"]);
+            for line in &log.lines {
+                let at = line.at.strftime("%m-%d %H:%M:%S").to_string();
+                sheet.add(vec![Cell::new(at, Tone::Faint), Cell::plain(line.text.as_str())]);
+            }
+            out.push_str(&sheet.text(medium));
+        }
+    }
+    out
 }
 
 fn heading(report: &WhyReport) -> String {
@@ -265,7 +304,7 @@ fn tone(condition: Condition) -> Tone {
 
 #[cfg(test)]
 mod tests {
-    use diagnosis::{Who, WhyCause, WhySubject};
+    use diagnosis::{LogStream, LoggedLine, Who, WhyCause, WhySubject};
     use jiff::{SignedDuration, Timestamp};
 
     use super::*;
@@ -298,6 +337,7 @@ mod tests {
             condition: Condition::Faulty,
             cause: WhyCause::LostFromTheCatalog,
             conclusion: "Consul has lost it. The next sweep registers it again".to_owned(),
+            log: None,
             problems: Vec::new(),
         }
     }
@@ -315,6 +355,36 @@ mod tests {
             11-23 11:40:02  Consul      now has no instance of the task\n\n\
             Consul has lost it. The next sweep registers it again\n";
         assert_eq!(shown(None, false), expected);
+    }
+
+    #[test]
+    fn log_of_the_container_or_why_it_was_not_read_is_before_the_conclusion() {
+        let log = |stream, text: Option<&str>, problem: Option<&str>| {
+            let at = "2026-11-23T11:40:01Z".parse().unwrap();
+            let lines = text.map(|text| LoggedLine { at, text: text.to_owned() }).into_iter().collect();
+            let problem = problem.map(str::to_owned);
+            Some(ContainerLog {
+                container: "app".to_owned(),
+                stream,
+                lines,
+                meaning: None,
+                problem,
+                is_of_the_mesh: false,
+            })
+        };
+        let stream = || Some(LogStream { group: "/web".to_owned(), region: None, name: "ecs/app/0".to_owned() });
+        for (log, expected) in [
+            (
+                log(stream(), Some("panic: no port"), None),
+                "Log of app (log group /web, stream ecs/app/0)\n\ntime (UTC)      line\n11-23 11:40:01  panic: no port",
+            ),
+            (log(stream(), None, None), "Log of app (log group /web, stream ecs/app/0)\n\nit is empty"),
+            (log(None, None, Some("its log driver is splunk")), "Log of app\n\nnot read: its log driver is splunk"),
+        ] {
+            let shown = text(&WhyReport { log, ..report() }, Medium { width: None, in_colour: false });
+            let end = format!("\n\n{expected}\n\nConsul has lost it. The next sweep registers it again\n");
+            assert!(shown.ends_with(&end), "{shown}");
+        }
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub use self::{
     unread::{problems, unread},
     upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, needs_mesh_entry, upgrade},
     why::{
-        AuditError, Background, Condition, Found, PastEvent, Who, WhyCause, WhyReport, WhySubject, Within,
-        find_service, why_service, why_task,
+        AuditError, Background, Condition, ContainerLog, Found, LogStream, LoggedLine, Meaning, PastEvent, Who,
+        WhyCause, WhyReport, WhySubject, Within, find_service, why_service, why_task,
     },
 };

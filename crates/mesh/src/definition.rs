@@ -53,7 +53,7 @@ pub const LONGEST_START: Duration = Duration::from_hours(3);
 pub struct ContainerDefinition {
     pub name: String,
     pub image: Option<String>,
-    /// Where it writes its log, if that is CloudWatch Logs.
+    /// Where its log goes, if the definition has a log configuration.
     pub log: Option<ContainerLog>,
     /// The containers that have to be `HEALTHY` before it starts.
     pub waits_for: Vec<String>,
@@ -65,12 +65,43 @@ pub struct ContainerDefinition {
     pub ports: Vec<u16>,
 }
 
-/// Where a container writes its log: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/using_awslogs.html>
+/// Where the log of a container goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContainerLog {
-    pub group: String,
+pub enum ContainerLog {
+    /// To CloudWatch Logs, by the driver `awslogs`: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/using_awslogs.html>
+    CloudWatch(LogGroup),
+    /// Another driver, by its name, or `awslogs` without a group.
+    Other(String),
+}
+
+/// A log group in CloudWatch Logs, as a log configuration names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogGroup {
+    pub name: String,
+    /// `awslogs-region`; ECS demands it.
+    pub region: Option<String>,
     /// The prefix of the names of its streams; without one, their names are not known.
     pub stream_prefix: Option<String>,
+}
+
+impl ContainerLog {
+    fn approximate_size(&self) -> usize {
+        let texts = match self {
+            Self::CloudWatch(LogGroup { name, region, stream_prefix }) => {
+                name.len() + [region, stream_prefix].into_iter().flatten().map(String::len).sum::<usize>()
+            }
+            Self::Other(driver) => driver.len(),
+        };
+        texts + OVERHEAD
+    }
+
+    /// The log group, if there is one.
+    pub fn group(&self) -> Option<&LogGroup> {
+        match self {
+            Self::CloudWatch(group) => Some(group),
+            Self::Other(_) => None,
+        }
+    }
 }
 
 /// The programs of the mesh that have stopped in a task that runs, where they do not start again.
@@ -144,10 +175,7 @@ impl TaskDefinition {
         let tags = self.tags.iter().map(|(key, value)| key.len() + value.len() + OVERHEAD);
         let containers = self.containers.iter().map(|container| {
             let image = container.image.as_ref().map_or(0, String::len);
-            let log = container
-                .log
-                .as_ref()
-                .map_or(0, |log| log.group.len() + log.stream_prefix.as_ref().map_or(0, String::len) + OVERHEAD);
+            let log = container.log.as_ref().map_or(0, ContainerLog::approximate_size);
             let waits_for: usize = container.waits_for.iter().map(|name| name.len() + OVERHEAD).sum();
             let addresses: usize = container.local_addresses.iter().map(|it| it.variable.len() + OVERHEAD).sum();
             let ports = container.ports.len() * size_of::<u16>();

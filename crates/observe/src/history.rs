@@ -121,6 +121,10 @@ mod tests {
             self.asked.lock().unwrap().push(pattern.to_owned());
             Ok(self.lines.iter().map(|text| Logged { at: since, text: (*text).to_owned() }).collect())
         }
+
+        async fn last_lines(&self, group: &str, stream: &str, _: u16) -> Result<Vec<Logged>, LogsError> {
+            Err(LogsError::UnknownStream { group: group.to_owned(), stream: stream.to_owned() })
+        }
     }
 
     async fn read(logs: &Unfiltered, groups: &[&str], wanted: Wanted<'_>) -> History {

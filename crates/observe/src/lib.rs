@@ -17,6 +17,7 @@ mod catalog;
 mod changes;
 mod clock;
 mod concurrency;
+mod container_log;
 mod definitions;
 mod edges;
 mod error;
@@ -41,6 +42,7 @@ pub use aws::{
         parse_api_call, parse_task_change,
     },
     installation::{Caller, DeployedStack, Invoked, Mapping, StackResource, StackResources, Topic, TopicKey, Trail},
+    logs::{LogEvent, LogsError},
     queue::FailedMessage,
 };
 pub use consul::{
@@ -54,6 +56,7 @@ pub use self::{
     changes::{ReadErrors, keep_retryable},
     clock::{Clock, Deadline, OutOfTime, SystemClock, Timed, TimestampCache},
     concurrency::{concurrently, concurrently_in_order},
+    container_log::last_lines,
     definitions::Definitions,
     edges::{ConsulReads, EcsReads, Reads},
     error::{CallError, Reach},

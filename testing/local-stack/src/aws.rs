@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
+use jiff::Timestamp;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -200,6 +201,17 @@ impl Aws {
             Value::Array(messages) => messages.clone(),
             _ => panic!("no queue {queue_url}: {answer}"),
         }
+    }
+
+    /// Writes lines into a new log stream, as the log driver of a container does.
+    pub async fn write_log(&self, group: &str, stream: &str, lines: &[&str]) {
+        let named = json!({ "logGroupName": group, "logStreamName": stream });
+        self.call("logs", "Logs_20140328.CreateLogGroup", &json!({ "logGroupName": group })).await;
+        self.call("logs", "Logs_20140328.CreateLogStream", &named).await;
+        let now = Timestamp::now().as_millisecond();
+        let events: Vec<Value> = lines.iter().map(|line| json!({ "timestamp": now, "message": line })).collect();
+        let events = json!({ "logGroupName": group, "logStreamName": stream, "logEvents": events });
+        self.call("logs", "Logs_20140328.PutLogEvents", &events).await;
     }
 
     /// All log lines of a function's finished invocations, in order.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
-use crate::subject::{secrets_in, sounds_secret};
+use crate::subject::{passwords_in_urls, secrets_in, sounds_secret};
 use audit_read::definition::{Container, TaskDefinition, Text};
 use document::{Node, RepeatedKey, SourceFile, Span, Value, parse};
 use mesh::consul_ecs::CONFIG_VARIABLE;
@@ -38,8 +38,8 @@ impl Secrets {
     pub(super) fn of(file: &SourceFile) -> Self {
         let mut secrets = Self::default();
         for span in passwords_in_urls(&file.text) {
-            secrets.values.extend(file.text.get(span.start..span.end).map(str::to_owned));
-            secrets.secret.push(span);
+            secrets.secret.push(Span::new(span.start, span.end));
+            secrets.values.extend(file.text.get(span).map(str::to_owned));
         }
         for node in sensitive(file) {
             secrets.secret.push(node.place.span);
@@ -174,21 +174,6 @@ fn redact(bytes: &mut [u8], range: Range<usize>) {
     }
 }
 
-/// The passwords in `scheme://user:password@host`.
-fn passwords_in_urls(text: &str) -> Vec<Span> {
-    let url = |(at, scheme_end): (usize, &str)| {
-        let start = at + scheme_end.len();
-        let rest = text.get(start..)?;
-        let url = rest.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | '<' | '>')).next()?;
-        // A password may contain slashes, a port may not: after a slash, a colon does not begin a password.
-        let credentials = url.get(..url.rfind('@')?)?;
-        let colon =
-            credentials.find([':', '/']).filter(|at| credentials.get(*at..).is_some_and(|c| c.starts_with(':')))?;
-        Some(Span::new(start + colon + 1, start + credentials.len()))
-    };
-    text.match_indices("://").filter_map(url).filter(|span| span.start < span.end).collect()
-}
-
 /// The values that Terraform marks as sensitive in a plan or a state.
 fn sensitive(file: &SourceFile) -> Vec<Node> {
     let mut out = Vec::new();
@@ -275,16 +260,6 @@ mod tests {
         let mut secrets = Secrets { values: vec!["abcdef".to_owned(), "defghi".to_owned()], ..Secrets::default() };
         secrets.settle();
         assert_eq!(secrets.out_of("<abcdefghi>"), "<***>");
-    }
-
-    fn urls(text: &str) -> Vec<&str> {
-        passwords_in_urls(text).into_iter().filter_map(|span| text.get(span.start..span.end)).collect()
-    }
-
-    #[test]
-    fn a_url_s_password_ends_at_the_last_at_sign() {
-        assert_eq!(urls("postgres://u:s3cr3tpw@db/x, redis://:p@ss/w@h:1"), ["s3cr3tpw", "p@ss/w"]);
-        assert!(urls("http://host:80/x http://u@h https://h/a:b@c").is_empty());
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! Credentials: by the names of variables, and by the flags and settings of commands.
+//! Credentials: by the names of variables, by the flags and settings of commands, and in URLs.
+
+use std::ops::Range;
 
 /// The variables from which Consul's programs read credentials.
 pub const CREDENTIALS: [&str; 12] = [
@@ -31,6 +33,11 @@ pub fn sounds_secret(name: &str) -> bool {
 /// The values in a command that follow the name of a secret, or that are in the block `tokens`: `-encrypt=…`, `--token
 /// …`, `encrypt = "…"`, `export PASSWORD=…`, `"agent": "…"`. The values of variables are not among them.
 pub fn secrets_in(command: &str) -> Vec<&str> {
+    secret_spans(command).into_iter().filter_map(|span| command.get(span)).collect()
+}
+
+/// Where in a text the values are that [`secrets_in`] finds, in order.
+pub fn secret_spans(command: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut rest = command;
     let mut is_in_tokens = false;
@@ -46,9 +53,12 @@ pub fn secrets_in(command: &str) -> Vec<&str> {
         if value_on.starts_with('{') {
             is_in_tokens = name == "tokens";
         } else if is_in_tokens || sounds_secret(name) {
-            let value = value_at(value_on);
+            let start = command.len() - value_on.len();
+            let quote = command.get(..start).and_then(|before| before.chars().last());
+            let value = value_at(value_on, quote.filter(|c| matches!(c, '"' | '\'')));
             rest = value_on.get(value.len()..).unwrap_or_default();
-            found.extend(Some(value).filter(|value| !value.is_empty() && !value.starts_with(['$', '<', '%'])));
+            let is_value = !value.is_empty() && !value.starts_with(['$', '<', '%']);
+            found.extend(is_value.then_some(start..start + value.len()));
         }
     }
     found
@@ -75,10 +85,28 @@ fn value_after<'t>(name: &str, after: &'t str) -> Option<&'t str> {
     (is_flag && !value.starts_with('-')).then_some(value)
 }
 
-fn value_at(text: &str) -> &str {
-    let end =
-        text.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | ',' | ';' | '}' | '&' | '|' | ')'));
-    text.split_at(end.unwrap_or(text.len())).0
+/// The value with which a text begins; in quotes, it ends at the next one.
+fn value_at(text: &str, quote: Option<char>) -> &str {
+    let is_end = |c: char| match quote {
+        Some(quote) => c == quote || matches!(c, '\\' | '\n'),
+        None => c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | ',' | ';' | '}' | '&' | '|' | ')'),
+    };
+    text.split_at(text.find(is_end).unwrap_or(text.len())).0
+}
+
+/// Where the passwords in `scheme://user:password@host` are.
+pub fn passwords_in_urls(text: &str) -> Vec<Range<usize>> {
+    let url = |(at, scheme_end): (usize, &str)| {
+        let start = at + scheme_end.len();
+        let rest = text.get(start..)?;
+        let url = rest.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | '<' | '>')).next()?;
+        // A password may contain slashes, a port may not: after a slash, a colon does not begin a password.
+        let credentials = url.get(..url.rfind('@')?)?;
+        let colon =
+            credentials.find([':', '/']).filter(|at| credentials.get(*at..).is_some_and(|c| c.starts_with(':')))?;
+        Some(start + colon + 1..start + credentials.len())
+    };
+    text.match_indices("://").filter_map(url).filter(|span| !span.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -106,11 +134,22 @@ mod tests {
             ("acl {\n tokens {\n  agent = \"one\"\n  default=\"two\"\n }\n policy = \"write\"\n}", &["one", "two"]),
             (r#"{"acl": {"tokens": {"agent": "one"}, "down": "deny"}, "encrypt": "key"}"#, &["one", "key"]),
             ("export DB_PASS='s3c'; run", &["s3c"]),
+            ("export DB_PASS='two words'; run", &["two words"]),
+            (r#"{"password": "a, b", "user": "c"}"#, &["a, b"]),
+            (r#"echo "{\"token\": \"abc\", \"x\": 1}" > y"#, &["abc"]),
             ("curl -H \"X-Consul-Token: abc\" x", &["abc"]),
             ("consul agent -encrypt \"$KEY\" -token-file /token", &[]),
             ("TOKEN=$(cat /token) run", &[]),
         ] {
             assert_eq!(secrets_in(command), secrets, "{command}");
         }
+    }
+    #[test]
+    fn a_url_s_password_ends_at_the_last_at_sign() {
+        let urls = |text: &str| {
+            passwords_in_urls(text).into_iter().filter_map(|span| text.get(span).map(str::to_owned)).collect::<Vec<_>>()
+        };
+        assert_eq!(urls("postgres://u:s3cr3tpw@db/x, redis://:p@ss/w@h:1"), ["s3cr3tpw", "p@ss/w"]);
+        assert!(urls("http://host:80/x http://u@h https://h/a:b@c").is_empty());
     }
 }

@@ -20,7 +20,7 @@ pub use self::{
     consul::ConsulTask,
     consul_ecs::{ConsulEcs, ControllerTask},
     container::{consul_ecs_version, image_of, is_consul_ecs, line_of, release_of, releases_of, subcommand},
-    credential::{CREDENTIALS, secrets_in, sounds_secret},
+    credential::{CREDENTIALS, passwords_in_urls, secret_spans, secrets_in, sounds_secret},
     go_duration::go_duration,
     go_flag::{go_flag, is_switched_on},
 };

@@ -22,7 +22,7 @@ use mesh::{
         CONFIG_VARIABLE, Configuration, Programs, REGION_VARIABLE, Registrar, RegistrarContainer, Role,
         configures_controller,
     },
-    definition::{ContainerDefinition, ContainerLog, TaskDefinition},
+    definition::{ContainerDefinition, ContainerLog, LogGroup, TaskDefinition},
     local_address::LocalAddress,
     release::Image,
     secret_reference::SecretReference,
@@ -172,9 +172,15 @@ fn local_addresses(variable: &KeyValuePair) -> Vec<LocalAddress> {
 }
 
 fn read_log(container: &EcsContainer) -> Option<ContainerLog> {
-    let configuration = container.log_configuration().filter(|it| *it.log_driver() == LogDriver::Awslogs)?;
-    let option = |name: &str| configuration.options()?.get(name).cloned();
-    Some(ContainerLog { group: option("awslogs-group")?, stream_prefix: option("awslogs-stream-prefix") })
+    let configuration = container.log_configuration()?;
+    let driver = configuration.log_driver();
+    let option = |name: &str| configuration.options()?.get(name).filter(|value| !value.is_empty()).cloned();
+    let group = option("awslogs-group").filter(|_| *driver == LogDriver::Awslogs).map(|name| LogGroup {
+        name,
+        region: option("awslogs-region"),
+        stream_prefix: option("awslogs-stream-prefix"),
+    });
+    Some(group.map_or_else(|| ContainerLog::Other(driver.as_str().to_owned()), ContainerLog::CloudWatch))
 }
 
 /// The secrets in Secrets Manager that the containers read, each once.
@@ -186,7 +192,7 @@ fn secrets_of(containers: &[EcsContainer]) -> Arc<[SecretReference]> {
 
 #[cfg(test)]
 mod tests {
-    use aws_sdk_ecs::types::{EnvironmentFile, EnvironmentFileType};
+    use aws_sdk_ecs::types::{EnvironmentFile, EnvironmentFileType, LogConfiguration};
 
     use mesh::release::Release;
 
@@ -227,5 +233,23 @@ mod tests {
         assert!(sets(container().secrets(secret(TOKEN_VARIABLE)).build()));
         assert!(sets(container().environment_files(file.unwrap()).build()), "a file may set any variable");
         assert!(!sets(container().environment(variable("A")).secrets(secret("B")).build()));
+    }
+
+    #[test]
+    fn log_is_read_where_its_driver_and_options_say() {
+        let log = |driver: LogDriver, options: &[(&str, &str)]| {
+            let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let configuration = LogConfiguration::builder().log_driver(driver).set_options(Some(options)).build();
+            read_log(&EcsContainer::builder().log_configuration(configuration.unwrap()).build())
+        };
+        let group = LogGroup { name: "/web".to_owned(), region: Some("eu-west-1".to_owned()), stream_prefix: None };
+        let options = [("awslogs-group", "/web"), ("awslogs-region", "eu-west-1")];
+        assert_eq!(log(LogDriver::Awslogs, &options), Some(ContainerLog::CloudWatch(group)));
+        for (driver, name) in [(LogDriver::Awsfirelens, "awsfirelens"), (LogDriver::Splunk, "splunk")] {
+            assert_eq!(log(driver, &options), Some(ContainerLog::Other(name.to_owned())));
+        }
+        let without_a_group = log(LogDriver::Awslogs, &[("awslogs-group", ""), ("awslogs-region", "eu-west-1")]);
+        assert_eq!(without_a_group, Some(ContainerLog::Other("awslogs".to_owned())));
+        assert_eq!(read_log(&EcsContainer::builder().build()), None);
     }
 }

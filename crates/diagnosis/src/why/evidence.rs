@@ -6,12 +6,14 @@ use jiff::Timestamp;
 use mesh::{
     arn::TaskId,
     consul_ecs::{Registrar, names},
+    definition::ContainerLog as Log,
     member::MemberTask,
     task::{ContainerHealth, DescribedTask, TaskContainer, TaskEnd, TaskPhase},
 };
 use observe::{History, InspectedCluster, Inspection, MemberService, UntaggedTask};
 use report::{LogAction, LogLine, LogOutcome};
 
+use super::log::{ContainerLog, LogStream};
 use crate::{
     status::{OnNode, TaskVerdict, verdict},
     tokens::{ClusterTokens, Tokens},
@@ -167,15 +169,55 @@ impl<'a> TaskEvidence<'a> {
         Some(self.tokens.as_ref()?.logins.listed(&self.cluster?.arn, self.id))
     }
 
-    /// Where the log of a container of the task is.
+    /// The log of a container of the task, before it is read.
+    pub(crate) fn unread_log(&self, container: &str) -> ContainerLog {
+        let health_reporter = self.member.and_then(|member| member.definition.programs.health_reporter());
+        let programs = [self.registrar(), health_reporter];
+        let is_of_the_mesh = names::OF_TASKS.contains(&container) || programs.contains(&Some(container));
+        ContainerLog::unread(container, self.stream_of(container), is_of_the_mesh)
+    }
+
+    /// The stream of a container's log in `CloudWatch` Logs, or why it is not known.
+    fn stream_of(&self, container: &str) -> Result<LogStream, String> {
+        let Some(member) = self.member else {
+            return Err("ECS no longer knows the task, so its definition does not say where the log is".to_owned());
+        };
+        let Some(definition) = member.definition.container(container) else {
+            return Err(format!("{} has no container {container}", member.definition.arn.short_name()));
+        };
+        let group = match &definition.log {
+            Some(Log::CloudWatch(group)) => group,
+            Some(Log::Other(driver)) => {
+                return Err(format!(
+                    "its log driver is {driver}. Only the logs of awslogs with a log group can be read"
+                ));
+            }
+            None => return Err("its definition has no logConfiguration. Set the log driver awslogs".to_owned()),
+        };
+        let region = group.region.as_deref();
+        // It becomes a part of a host's name.
+        if let Some(region) = region.filter(|it| !it.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')) {
+            return Err(format!("its definition sets awslogs-region to {region:?}, which is no region"));
+        }
+        let Some(prefix) = &group.stream_prefix else {
+            return Err(format!(
+                "its definition sets no awslogs-stream-prefix, so Docker's ID of the container names its stream in log group {}",
+                group.name
+            ));
+        };
+        let name = format!("{prefix}/{container}/{}", self.id);
+        Ok(LogStream { group: group.name.clone(), region: region.map(str::to_owned), name })
+    }
+
+    /// Where the log of a container of the task is, in words.
     pub(crate) fn log_of(&self, container: &str) -> String {
         let log = self.member.and_then(|member| member.definition.container(container)?.log.as_ref());
-        match log {
-            Some(log) => match &log.stream_prefix {
+        match log.and_then(Log::group) {
+            Some(group) => match &group.stream_prefix {
                 Some(prefix) => {
-                    format!("its log (log group {}, stream {prefix}/{container}/{})", log.group, self.id)
+                    format!("its log (log group {}, stream {prefix}/{container}/{})", group.name, self.id)
                 }
-                None => format!("its log (log group {})", log.group),
+                None => format!("its log (log group {})", group.name),
             },
             None => format!("the log of {container}"),
         }

@@ -6,6 +6,7 @@
 //! ```
 
 mod evidence;
+mod log;
 mod report;
 mod rules;
 mod service;
@@ -20,6 +21,7 @@ use observe::Inspection;
 use self::{evidence::TaskEvidence, report::Conclusion};
 pub use self::{
     evidence::{AuditError, Background},
+    log::{ContainerLog, LogStream, LoggedLine, Meaning},
     report::{Condition, PastEvent, Who, WhyCause, WhyReport, WhySubject},
     service::{Found, Within, find_service, why_service},
 };
@@ -27,7 +29,7 @@ pub use self::{
 /// Why a task is as it is, at `now`.
 pub fn why_task(id: &TaskId, observed: &Inspection, background: &Background, now: Timestamp) -> WhyReport {
     let evidence = TaskEvidence::new(id, &observed.clusters, background, now);
-    let Conclusion { condition, cause, sentence } = rules::conclude(&evidence);
+    let Conclusion { condition, cause, sentence, log } = rules::conclude(&evidence);
     let in_log = || evidence.lines().find_map(|line| line.service.clone().filter(|name| !is_sidecar(name)));
     WhyReport {
         read_at: now,
@@ -41,6 +43,7 @@ pub fn why_task(id: &TaskId, observed: &Inspection, background: &Background, now
         condition,
         cause,
         conclusion: sentence,
+        log,
         problems: background.problems(observed),
     }
 }

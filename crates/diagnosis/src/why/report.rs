@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::log::ContainerLog;
+
 /// Who did something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -70,27 +72,34 @@ pub(crate) struct Conclusion {
     pub(crate) cause: WhyCause,
     /// One sentence.
     pub(crate) sentence: String,
+    /// The log that explains it.
+    pub(crate) log: Option<ContainerLog>,
 }
 
 impl Conclusion {
     pub(super) fn faulty(cause: WhyCause, sentence: impl Into<String>) -> Self {
-        Self { condition: Condition::Faulty, cause, sentence: sentence.into() }
+        Self { condition: Condition::Faulty, cause, sentence: sentence.into(), log: None }
     }
 
     pub(super) fn ended(cause: WhyCause, sentence: impl Into<String>) -> Self {
-        Self { condition: Condition::Ended, cause, sentence: sentence.into() }
+        Self { condition: Condition::Ended, cause, sentence: sentence.into(), log: None }
     }
 
     pub(super) fn starting(cause: WhyCause, sentence: impl Into<String>) -> Self {
-        Self { condition: Condition::Starting, cause, sentence: sentence.into() }
+        Self { condition: Condition::Starting, cause, sentence: sentence.into(), log: None }
     }
 
     pub(super) fn unknown(cause: WhyCause, sentence: impl Into<String>) -> Self {
-        Self { condition: Condition::Unknown, cause, sentence: sentence.into() }
+        Self { condition: Condition::Unknown, cause, sentence: sentence.into(), log: None }
+    }
+
+    /// The same, with the log that explains it.
+    pub(super) fn with_log(self, log: impl Into<Option<ContainerLog>>) -> Self {
+        Self { log: log.into(), ..self }
     }
 
     pub(super) fn healthy() -> Self {
-        Self { condition: Condition::Healthy, cause: WhyCause::Healthy, sentence: "healthy".to_owned() }
+        Self { condition: Condition::Healthy, cause: WhyCause::Healthy, sentence: "healthy".to_owned(), log: None }
     }
 }
 
@@ -126,6 +135,8 @@ pub struct WhyReport {
     pub cause: WhyCause,
     /// What is wrong and what to do, in one sentence.
     pub conclusion: String,
+    /// The log of the container that the conclusion names; null if it names none.
+    pub log: Option<ContainerLog>,
     /// What could not be read, and why.
     pub problems: Vec<String>,
 }

@@ -88,7 +88,7 @@ pub fn why_service(
     let cluster = row.and_then(of_row);
     let service = row.map_or(name, |row| row.service.as_str());
     let evidence = ServiceEvidence { service, row, cluster, observed, background, now };
-    let Conclusion { condition, cause, sentence } = evidence.conclude();
+    let Conclusion { condition, cause, sentence, log } = evidence.conclude();
     WhyReport {
         read_at: now,
         since: background.since,
@@ -101,6 +101,7 @@ pub fn why_service(
         condition,
         cause,
         conclusion: sentence,
+        log,
         problems: background.problems(observed),
     }
 }

@@ -2,7 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{DATAPLANE, Release, SYNCED, task::DataplaneTask};
+use super::{
+    DATAPLANE, Release, SYNCED,
+    service::{LOG_PREFIX, log_group},
+    task::DataplaneTask,
+};
 
 impl DataplaneTask<'_> {
     /// The agent reports the health of a container.
@@ -26,6 +30,15 @@ impl DataplaneTask<'_> {
     /// ECS counts it, but neither lists nor describes it, as in an incomplete answer; or does so again.
     pub async fn set_hidden(&self, is_hidden: bool) {
         self.submit("SubmitTaskStateChange", &json!({ "isHidden": is_hidden })).await;
+    }
+
+    /// The log driver of a container writes these lines.
+    pub async fn write_log(&self, container: &str, lines: &[&str]) {
+        let described = self.world().describe(&self.arn).await;
+        let definition = described["taskDefinitionArn"].as_str().and_then(|arn| arn.rsplit('/').next());
+        let (family, _) = definition.and_then(|name| name.split_once(':')).expect("a revision");
+        let stream = format!("{LOG_PREFIX}/{container}/{}", self.id());
+        self.world().aws.write_log(&log_group(family), &stream, lines).await;
     }
 
     /// Whether ECS was told to stop it.

@@ -1,6 +1,9 @@
 //! Task definitions of the dataplane generation, and their tasks.
 
-use local_stack::world::{Definition, World, mesh_tags};
+use local_stack::{
+    aws::REGION,
+    world::{Definition, World, mesh_tags},
+};
 use serde_json::{Value, json};
 
 use super::{DATAPLANE, HEALTH_SYNC, MESH_INIT, SYNCED, recording::Release, task::DataplaneTask};
@@ -19,6 +22,14 @@ pub struct DataplaneService {
     pub network_mode: &'static str,
     /// The tags of the task definition.
     pub tags: Value,
+}
+
+/// The prefix of the names of log streams.
+pub(super) const LOG_PREFIX: &str = "ecs";
+
+/// The log group of a service's tasks.
+pub(super) fn log_group(service: &str) -> String {
+    format!("/ecs/{service}")
 }
 
 /// Where tasks run. On Fargate consul-ecs registers a locality, which Consul 1.8 refuses.
@@ -56,6 +67,12 @@ impl DataplaneService {
         let image = format!("public.ecr.aws/hashicorp/consul-dataplane:{}", self.release.dataplane());
         containers.push(json!({ "name": DATAPLANE, "image": image, "essential": false }));
         containers.extend(SYNCED.map(app));
+        let options = json!({
+            "awslogs-group": log_group(&self.name), "awslogs-region": REGION, "awslogs-stream-prefix": LOG_PREFIX,
+        });
+        for container in &mut containers {
+            container["logConfiguration"] = json!({ "logDriver": "awslogs", "options": options });
+        }
         let mut body = json!({
             "family": self.name, "networkMode": self.network_mode, "requiresCompatibilities": [LAUNCH_TYPE],
             "cpu": "256", "memory": "512", "tags": self.tags, "containerDefinitions": containers,

@@ -1,5 +1,6 @@
 //! `ecs-mesh why`: each question that people ask, on the deployed stack with a real Consul. The last line names the cause.
 
+mod log;
 mod reading;
 mod recordings;
 mod stories;
@@ -19,7 +20,7 @@ use crate::fixture::shared;
 const STACK: &str = "why";
 
 /// The clusters of the deployment: one for each test.
-const CLUSTERS: [&str; 4] = ["why-healthy", "why-forgotten", "why-unread", "prod"];
+const CLUSTERS: [&str; 5] = ["why-healthy", "why-forgotten", "why-unread", "why-log", "prod"];
 
 /// One of the clusters of the deployment `why`.
 async fn world(name: &'static str) -> World<'static> {

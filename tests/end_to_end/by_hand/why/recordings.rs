@@ -39,6 +39,12 @@ async fn the_recordings_of_status_and_why_are_current() {
     }
     let broken = &tasks[2];
     broken.report_stopped(DATAPLANE, 139).await;
+    let log = [
+        "[info] all clusters initialized. initializing init manager",
+        "[critical][backtrace] Caught Segmentation fault, suspect faulting address 0x0",
+        "[ERROR] envoy process exited: error=\"signal: segmentation fault (core dumped)\"",
+    ];
+    broken.write_log(DATAPLANE, &log).await;
     world.deliver(&[world.event(&broken.arn).await]).await;
     world.settled().await;
     eventually("why to know from the log who drained the task", SOON, || async {

@@ -182,7 +182,7 @@ pub(super) fn mesh_init(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         evidence.log_of(name),
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(WhyCause::MeshInitFailed, sentence))
+    Some(Conclusion::faulty(WhyCause::MeshInitFailed, sentence).with_log(evidence.unread_log(name)))
 }
 
 /// An image could not be pulled.
@@ -237,7 +237,8 @@ pub(super) fn health_check(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
          health check{}",
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(WhyCause::HealthCheckFailed, sentence))
+    let conclusion = Conclusion::faulty(WhyCause::HealthCheckFailed, sentence);
+    Some(conclusion.with_log(names.first().map(|name| evidence.unread_log(name))))
 }
 
 /// An essential container exited.
@@ -256,12 +257,14 @@ pub(super) fn essential_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
         return Some(Conclusion::ended(WhyCause::Stopped, sentence));
     }
     let finished = || exits().find(|container| container.exit_code == Some(0));
-    let (what, log) = match failed.or_else(finished).or_else(|| exits().next()) {
+    let first = failed.or_else(finished).or_else(|| exits().next());
+    let (what, log) = match first {
         Some(container) => (format!("its essential container {container}"), evidence.log_of(&container.name)),
         None => ("an essential container exited".to_owned(), "the logs of its containers".to_owned()),
     };
     let sentence = format!("It stopped because {what}. Read {log} and fix the error{}", evidence.audit_says());
-    Some(Conclusion::faulty(WhyCause::EssentialContainerExited, sentence))
+    let conclusion = Conclusion::faulty(WhyCause::EssentialContainerExited, sentence);
+    Some(conclusion.with_log(first.map(|container| evidence.unread_log(&container.name))))
 }
 
 /// It did not start for another reason.
@@ -292,7 +295,7 @@ pub(super) fn not_in_the_mesh(evidence: &TaskEvidence<'_>) -> Option<Conclusion>
         let sentence = "It is not in the mesh: another kind of definition than a task definition defines it, such as that \
                         of a daemon. No action needed";
         let condition = Condition::Healthy;
-        return Some(Conclusion { condition, cause: WhyCause::NotInTheMesh, sentence: sentence.to_owned() });
+        return Some(Conclusion { condition, cause: WhyCause::NotInTheMesh, sentence: sentence.to_owned(), log: None });
     }
     let sentence = "It is not in the mesh: neither its task definition nor the task has the tag \
                     consul.hashicorp.com/mesh=true, and the definition reads no token of the controller. Add the tag \

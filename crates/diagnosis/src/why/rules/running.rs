@@ -48,7 +48,7 @@ pub(super) fn proxy_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
          mesh{drained}. Replace the task and read {}",
         evidence.log_of(DATAPLANE)
     );
-    Some(Conclusion::faulty(WhyCause::ProxyStopped, sentence))
+    Some(Conclusion::faulty(WhyCause::ProxyStopped, sentence).with_log(evidence.unread_log(DATAPLANE)))
 }
 
 /// Its instance is in Consul's maintenance mode.
@@ -90,7 +90,7 @@ pub(super) fn mesh_init_failed(evidence: &TaskEvidence<'_>) -> Option<Conclusion
         evidence.log_of(registrar),
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(WhyCause::MeshInitFailed, sentence))
+    Some(Conclusion::faulty(WhyCause::MeshInitFailed, sentence).with_log(evidence.unread_log(registrar)))
 }
 
 /// Consul has lost it.
@@ -151,7 +151,7 @@ pub(super) fn held_up(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         evidence.log_of(held_up.unhealthy),
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(WhyCause::NeverHealthy, sentence))
+    Some(Conclusion::faulty(WhyCause::NeverHealthy, sentence).with_log(evidence.unread_log(held_up.unhealthy)))
 }
 
 /// A container is not healthy.
@@ -168,7 +168,7 @@ pub(super) fn unhealthy_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
         evidence.log_of(&first.name),
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(WhyCause::NeverHealthy, sentence))
+    Some(Conclusion::faulty(WhyCause::NeverHealthy, sentence).with_log(evidence.unread_log(&first.name)))
 }
 
 /// Another program has written a check of its sidecar proxy.
@@ -197,7 +197,7 @@ pub(super) fn health_sync_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclus
         "Its container {name} has stopped, so only sweeps write its health to Consul. Replace the task and read {}",
         evidence.log_of(name)
     );
-    Some(Conclusion::faulty(WhyCause::HealthSyncStopped, sentence))
+    Some(Conclusion::faulty(WhyCause::HealthSyncStopped, sentence).with_log(evidence.unread_log(name)))
 }
 
 /// The controller's last action for it failed, and the task is not healthy.
@@ -334,5 +334,5 @@ pub(super) fn login_refused(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         evidence.log_of(registrar),
         evidence.audit_says()
     );
-    Some(Conclusion::faulty(WhyCause::LoginRefused, sentence))
+    Some(Conclusion::faulty(WhyCause::LoginRefused, sentence).with_log(evidence.unread_log(registrar)))
 }

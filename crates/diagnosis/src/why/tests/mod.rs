@@ -1,6 +1,7 @@
 //! Examples: what was read of a service with two tasks, and the cause that is named for the first one.
 
 mod ended;
+mod log;
 mod running;
 mod service;
 mod shown;

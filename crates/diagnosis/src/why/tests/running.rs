@@ -3,12 +3,11 @@
 use mesh::{
     catalog::{CheckStatus, DrainReason, HealthCheck},
     consul_ecs::{instance_id, names::DATAPLANE},
-    definition::ContainerLog,
     task::{ContainerHealth, TaskContainer},
 };
 use mesh_examples::container;
 
-use super::*;
+use super::{log::in_group, *};
 use crate::examples::{INIT, configure, described, lose_tag, read_token, revision};
 
 #[test]
@@ -314,7 +313,7 @@ fn controller_that_failed_lately_is_named_if_the_task_is_not_as_it_should_be() {
 }
 
 /// The checks of the first task are critical.
-fn fail_checks(cluster: &mut InspectedCluster) {
+pub(super) fn fail_checks(cluster: &mut InspectedCluster) {
     let checks = cluster.catalog.as_mut().unwrap().checks.iter_mut();
     checks
         .filter(|check| check.service_id.contains(id(1).as_str()))
@@ -326,8 +325,7 @@ fn container_that_is_not_healthy_is_named_with_its_log() {
     let (cause, sentence) = because(|cluster, _| {
         fail_checks(cluster);
         described(&mut cluster.tasks[0]).containers[1].health = ContainerHealth::Unhealthy;
-        let log = ContainerLog { group: "/ecs/web".to_owned(), stream_prefix: Some("ecs".to_owned()) };
-        revision(&mut cluster.tasks[0]).containers[0].log = Some(log);
+        revision(&mut cluster.tasks[0]).containers[0].log = Some(in_group());
     });
     let expected = format!(
         "It gets no traffic because ECS reports its container app as UNHEALTHY. Read its log (log group /ecs/web, \
