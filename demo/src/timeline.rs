@@ -94,7 +94,7 @@ impl Timeline {
             print_wrapped(&format!("     {}        ", style("always-on").dim()), SUMMARY_INDENT, always_on);
         }
         println!();
-        let sources = "Measured: docs/explanation/performance.md#next-to-an-always-on-controller. A sweep runs every 5 \
+        let sources = "Measured: docs/explanation/performance.md#next-to-hashicorps-controller. A sweep runs every 5 \
                        minutes; the demo does not wait for the next one.";
         print_wrapped("  ", 2, sources);
     }
