@@ -57,7 +57,7 @@ browser:
 demo: ## Show the controller at work on a local stack (KEEP=1 leaves it running)
 	@test -x target/debug/demo || printf '%s\n' 'The first time this takes five minutes on two cores, ten if they are busy, and later one minute:' \
 		'  1. get the tools (Consul, MiniStack, the SAM CLI): about a minute' \
-		'  2. build the functions, unoptimised: three minutes or more' '  3. deploy to a local stack and show a service come and go: half a minute'
+		'  2. build the functions, unoptimised: three minutes or more' '  3. deploy to a local stack and play nine scenes: less than a minute'
 	@$(MAKE) --no-print-directory tools
 	cargo build $(all) --bin demo $(addprefix --bin ,$(functions))
 	@target/debug/demo $(if $(KEEP),--keep)

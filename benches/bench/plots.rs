@@ -1,6 +1,6 @@
 //! Draws the figures as SVG.
 
-use std::{error::Error, path::Path};
+use std::{error::Error, fs, path::Path};
 
 use plotters::{
     chart::ChartBuilder,
@@ -12,6 +12,7 @@ use plotters::{
     style::{Color, IntoFont, RGBColor, WHITE},
 };
 use serde_json::Value;
+use test_harness::picture::in_both_schemes;
 
 /// The size of the picture, in pixels.
 const SIZE: (u32, u32) = (980, 300);
@@ -30,6 +31,8 @@ pub(crate) fn draw(figures: &Value, file: &Path) -> Result<(), Box<dyn Error>> {
     draw_first_events(&left, &figures["first-events"])?;
     draw_stops(&right, &figures["warm-stops"])?;
     root.present()?;
+    drop(root);
+    fs::write(file, in_both_schemes(&fs::read_to_string(file)?))?;
     Ok(())
 }
 

@@ -6,20 +6,25 @@
 #![allow(clippy::print_stdout, clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod dashboard;
+mod log;
+mod logins;
 mod scenes;
+mod secrets;
 mod timeline;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
+use dashboard::Watched;
 use local_stack::{
     aws::Aws,
-    consul::Consul,
+    consul::{Consul, version},
     deploy::{Deployed, install},
     scratch,
     world::{World, documented_policy},
 };
+use logins::Logins;
 use scenes::Demo;
-use timeline::{Timeline, step};
+use timeline::{paragraph, step};
 
 /// The demo's cluster.
 const NAME: &str = "demo";
@@ -28,43 +33,29 @@ const STACK: &str = "ecs-mesh-controller";
 /// The prefix of secrets' names.
 const PREFIX: &str = "mesh";
 /// Short, so that the demo need not wait for the default of five minutes.
-const GRACE_SECONDS: &str = "5";
+const GRACE: Duration = Duration::from_secs(4);
 /// Short for the same reason: a token is hidden for 4 seconds before it is deleted, instead of 400.
-const TIME_BOUNDS: &str = "ecs-lag=0,secrets-lag=0,attempt=3,call=1,clocks=0,shown=1";
+const TIME_BOUNDS: &str = "ecs-lag=0,secrets-lag=0,attempt=3,call=1,clocks=0,shown=1,health-lag=0";
 
 #[tokio::main]
 async fn main() {
     let keep = std::env::args().any(|argument| argument == "--keep");
     let picture = std::env::args().skip_while(|argument| argument != "--dashboard").nth(1);
     println!("{}", console::style("ecs-mesh-controller: a mesh on ECS, without ECS").bold());
-    let consul = step("starting Consul (ACLs on, default deny)", Consul::start()).await;
+    let (major, minor) = version();
+    let consul = step(&format!("starting Consul {major}.{minor} (ACLs on, default deny)"), Consul::start()).await;
     let aws = step("starting MiniStack in place of AWS", Aws::start()).await;
-    let deployed = step("sam deploy of template.yaml", async {
-        let token = consul.token_with_rules("ecs-mesh-controller", &documented_policy()).await;
-        let parameters = [
-            ("SecretNamePrefix", PREFIX),
-            ("RevocationGraceSeconds", GRACE_SECONDS),
-            ("TimeBounds", TIME_BOUNDS),
-            ("CleanupOnDelete", "true"),
-        ];
-        install(&aws, &consul.address, STACK, &[NAME], &token.secret_id, &parameters).await.unwrap()
-    })
-    .await;
-
+    let deployed = step("sam deploy of template.yaml", deploy(&aws, &consul)).await;
     let world = World { aws: &aws, consul: &consul, deployed, name: NAME, prefix: PREFIX };
-    let mut demo = Demo::new(world, Timeline::start());
-    demo.a_task_outside_the_mesh().await;
-    let logs_in = demo.a_task_that_logs_in().await;
-    let first = demo.the_first_task_of_a_service().await;
-    let second = demo.a_second_task().await;
-    demo.a_task_is_told_to_stop(&first).await;
-    demo.a_task_stops(&first).await;
-    let stolen = demo.the_last_task_stops(&second, Duration::from_secs(GRACE_SECONDS.parse().unwrap())).await;
-    demo.the_service_comes_back(&stolen).await;
-    demo.the_task_that_logs_in_stops(&logs_in).await;
-    demo.a_gone_task_is_swept().await;
-    if let Some(file) = picture {
-        dashboard::picture(&aws, &demo.world.deployed, STACK, Path::new(&file)).await;
+    let mut demo = Demo::new(&world, Logins::of(&aws, &consul).await).await;
+    paragraph(&demo.logins.note());
+    match picture {
+        Some(file) => {
+            let mut watched = Watched::of(&aws, STACK).await;
+            watched.during(tell(&mut demo)).await;
+            watched.draw(&world.deployed, Path::new(&file)).await;
+        }
+        None => tell(&mut demo).await,
     }
     if !keep {
         demo.the_stack_is_deleted(STACK).await;
@@ -73,8 +64,31 @@ async fn main() {
     println!("\n{}", console::style("All results are as expected.").green().bold());
 
     if keep {
-        leave_running(&consul, &aws, &demo.world.deployed);
+        leave_running(&consul, &aws, &world.deployed);
     }
+}
+
+async fn tell(demo: &mut Demo<'_>) {
+    let task = demo.a_task_starts_and_logs_in().await;
+    demo.it_is_drained(&task).await;
+    demo.it_stops(&task).await;
+    let tasks = demo.consul_loses_a_task().await;
+    demo.a_zombie_leaves().await;
+    demo.an_impostor_is_refused().await;
+    demo.half_of_the_tasks_are_not_listed(&tasks).await;
+    demo.tokens_in_secrets_manager().await;
+}
+
+async fn deploy(aws: &Aws, consul: &Consul) -> Deployed {
+    let token = consul.token_with_rules("ecs-mesh-controller", &documented_policy()).await;
+    let grace = GRACE.as_secs().to_string();
+    let parameters = [
+        ("SecretNamePrefix", PREFIX),
+        ("RevocationGraceSeconds", &grace),
+        ("TimeBounds", TIME_BOUNDS),
+        ("CleanupOnDelete", "true"),
+    ];
+    install(aws, &consul.address, STACK, &[NAME], &token.secret_id, &parameters).await.unwrap()
 }
 
 fn leave_running(consul: &Consul, aws: &Aws, deployed: &Deployed) {

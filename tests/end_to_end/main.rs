@@ -14,6 +14,7 @@ mod fixture;
 mod healing;
 mod large;
 mod leaks;
+mod logins;
 mod metrics;
 mod observe;
 mod reconcile;

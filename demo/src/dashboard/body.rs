@@ -3,6 +3,9 @@
 
 use serde_json::Value;
 
+/// The dimension of a queue's metrics.
+pub(super) const QUEUE: &str = "QueueName";
+
 /// The widgets with metrics.
 pub(super) struct Dashboard {
     pub(super) widgets: Vec<Widget>,
@@ -32,7 +35,7 @@ pub(super) enum Source {
     Metric(MetricLine),
     /// One metric divided by another.
     Quotient(MetricLine, MetricLine),
-    /// A metric that AWS counts.
+    /// A metric that AWS counts, and that is not read here.
     OfAws,
 }
 
@@ -90,7 +93,7 @@ impl Line {
                 MetricLine::parse(row.expect("the metric of an expression"), stat)
             };
             Source::Quotient(named(above), named(below))
-        } else if row[0].as_str().is_some_and(|namespace| namespace.starts_with("AWS/")) {
+        } else if row[0].as_str().is_some_and(|namespace| namespace.starts_with("AWS/") && namespace != "AWS/SQS") {
             Source::OfAws
         } else {
             Source::Metric(MetricLine::parse(row, options["stat"].as_str().unwrap_or(stat)))

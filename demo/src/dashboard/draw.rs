@@ -1,6 +1,6 @@
 //! Draws a dashboard as SVG.
 
-use std::{collections::BTreeMap, error::Error, path::Path};
+use std::{collections::BTreeMap, error::Error, fs, path::Path};
 
 use plotters::{
     chart::ChartBuilder,
@@ -10,16 +10,25 @@ use plotters::{
     series::LineSeries,
     style::{Color, IntoFont, RGBColor, ShapeStyle, WHITE},
 };
+use test_harness::picture::in_both_schemes;
 
 use super::{
-    body::{Dashboard, Source, Widget},
+    body::{Dashboard, Line, Source, Widget},
     metrics::Recorded,
 };
 
 /// The size of a cell of the grid, in pixels.
-const CELL: (u32, u32) = (50, 40);
+const CELL: (u32, u32) = (40, 48);
 /// The space between widgets.
 const GAP: u32 = 6;
+/// The sizes of the font of titles and of labels.
+const TITLE: u32 = 16;
+const LABEL: u32 = 15;
+/// The height of a row of the legend, and the width of a character in it.
+const ROW: u32 = 17;
+const CHARACTER: u32 = 7;
+/// The width of a legend's line, with the spaces around it.
+const MARK: u32 = 34;
 const FRAME: RGBColor = RGBColor(210, 214, 220);
 const INK: RGBColor = RGBColor(35, 47, 62);
 const FAINT: RGBColor = RGBColor(104, 113, 126);
@@ -52,6 +61,8 @@ pub(super) fn draw(dashboard: &Dashboard, recorded: &Recorded, file: &Path) -> R
         draw_widget(&area, widget, recorded)?;
     }
     root.present()?;
+    drop(root);
+    fs::write(file, in_both_schemes(&fs::read_to_string(file)?))?;
     Ok(())
 }
 
@@ -59,18 +70,18 @@ fn draw_widget(area: &Area<'_>, widget: &Widget, recorded: &Recorded) -> Result<
     let (width, height) = area.dim_in_pixel();
     let (right, bottom) = (i32::try_from(width)? - 1, i32::try_from(height)? - 1);
     area.draw(&PathElement::new([(0, 0), (right, 0), (right, bottom), (0, bottom), (0, 0)], FRAME))?;
-    area.draw(&Text::new(widget.title.clone(), (10, 8), ("sans-serif", 15).into_font().color(&INK)))?;
+    area.draw(&Text::new(widget.title.clone(), (10, 8), ("sans-serif", TITLE).into_font().color(&INK)))?;
     let values: Vec<BTreeMap<i64, f64>> = widget.lines.iter().map(|line| recorded.line(&line.source)).collect();
     let largest = values.iter().flat_map(BTreeMap::values).fold(1.0_f64, |largest, value| largest.max(*value));
     let mut chart = ChartBuilder::on(area)
         .margin_top(34)
         .margin_right(12)
-        .margin_bottom(u32::try_from(widget.lines.len().div_ceil(2))? * 15 + 8)
+        .margin_bottom(u32::try_from(legend(widget, width).len())? * ROW + 10)
         .margin_left(4)
         .x_label_area_size(22)
         .y_label_area_size(46)
         .build_cartesian_2d(0..recorded.periods(), 0.0..largest * 1.1)?;
-    let labels = ("sans-serif", 11).into_font().color(&FAINT);
+    let labels = ("sans-serif", LABEL).into_font().color(&FAINT);
     chart
         .configure_mesh()
         .disable_x_mesh()
@@ -94,23 +105,47 @@ fn draw_widget(area: &Area<'_>, widget: &Widget, recorded: &Recorded) -> Result<
     draw_legend(area, widget)
 }
 
-/// Names the lines below the chart, in two columns.
+/// Names the lines below the chart.
 fn draw_legend(area: &Area<'_>, widget: &Widget) -> Result<(), Box<dyn Error>> {
     let (width, height) = area.dim_in_pixel();
-    let rows = widget.lines.len().div_ceil(2);
-    for (index, line) in widget.lines.iter().enumerate() {
-        let (column, row) = (index / rows, index % rows);
-        let x = i32::try_from(column)? * i32::try_from(width / 2)? + 12;
-        let y = i32::try_from(height)? - 10 - 15 * i32::try_from(rows - row)?;
-        let colour = COLOURS[index % COLOURS.len()];
-        area.draw(&PathElement::new([(x, y + 6), (x + 14, y + 6)], colour.stroke_width(2)))?;
-        let label = match line.source {
-            Source::OfAws => format!("{} (by AWS)", line.label),
-            Source::Metric(_) | Source::Quotient(..) => line.label.clone(),
-        };
-        area.draw(&Text::new(label, (x + 20, y), ("sans-serif", 11).into_font().color(&INK)))?;
+    let rows = legend(widget, width);
+    let mut index = 0;
+    for (row, labels) in rows.iter().enumerate() {
+        let y = i32::try_from(height)? - 8 - i32::try_from(ROW)? * i32::try_from(rows.len() - row)?;
+        let mut x = 12;
+        for label in labels {
+            let colour = COLOURS[index % COLOURS.len()];
+            area.draw(&PathElement::new([(x, y + 6), (x + 14, y + 6)], colour.stroke_width(2)))?;
+            area.draw(&Text::new(label.clone(), (x + 20, y), ("sans-serif", LABEL).into_font().color(&INK)))?;
+            x += i32::try_from(width_of(label))?;
+            index += 1;
+        }
     }
     Ok(())
+}
+
+/// The labels of the lines, in rows that fit into a width.
+fn legend(widget: &Widget, width: u32) -> Vec<Vec<String>> {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for label in widget.lines.iter().map(label_of) {
+        let taken = |row: &[String]| row.iter().map(|label| width_of(label)).sum::<u32>();
+        match rows.last_mut().filter(|row| taken(row) + width_of(&label) <= width) {
+            Some(row) => row.push(label),
+            None => rows.push(vec![label]),
+        }
+    }
+    rows
+}
+
+fn label_of(line: &Line) -> String {
+    match line.source {
+        Source::OfAws => format!("{} (by AWS)", line.label),
+        Source::Metric(_) | Source::Quotient(..) => line.label.clone(),
+    }
+}
+
+fn width_of(label: &str) -> u32 {
+    u32::try_from(label.chars().count()).unwrap_or(u32::MAX / CHARACTER) * CHARACTER + MARK
 }
 
 fn number(value: f64) -> String {

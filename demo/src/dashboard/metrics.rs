@@ -16,8 +16,13 @@ pub(super) struct Recorded(Vec<(i64, Value)>);
 impl Recorded {
     /// Reads the lines of a log that are in the embedded format.
     pub(super) fn read(&mut self, lines: &[String]) {
-        let parsed = lines.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        self.0.extend(parsed.filter_map(|line| Some((line.get("_aws")?["Timestamp"].as_i64()?, line))));
+        lines.iter().filter_map(|line| serde_json::from_str(line).ok()).for_each(|line| self.add(line));
+    }
+
+    /// Adds a document, if it is in the embedded format.
+    pub(super) fn add(&mut self, document: Value) {
+        let time = document.get("_aws").and_then(|aws| aws["Timestamp"].as_i64());
+        self.0.extend(time.map(|time| (time, document)));
     }
 
     /// The number of periods.

@@ -2,11 +2,13 @@
 https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_SubmitContainerStateChange.html
 
 Here the calls change what DescribeTasks answers. Real agents report a container's health, and lose contact, through other
-interfaces; here both are fields of their calls: `healthStatus` and `connectivity`.
+interfaces; here both are fields of their calls: `healthStatus` and `connectivity`. `isHidden` makes ECS's answers incomplete: it
+counts such a task, and neither lists nor describes it.
 """
 
 import itertools
 import json
+import uuid
 
 from ministack.services import ecs
 
@@ -81,8 +83,29 @@ def submit_task_state_change(data):
     with lock:
         for field in ("connectivity", "desiredStatus"):
             task[field] = data.get(field, task[field])
+        task["_is_hidden"] = data.get("isHidden", False)
         ecs._bump_task_version(task)
     return ecs.json_response({"acknowledgment": "ACCEPT"})
+
+
+def without_hidden(handle):
+    """The answers of ListTasks or DescribeTasks without the hidden tasks."""
+
+    def incomplete(data):
+        status, headers, body = handle(data)
+        hidden = {arn for arn, task in ecs._tasks.items() if task.get("_is_hidden")}
+        if status != 200 or not hidden:
+            return status, headers, body
+        answer = json.loads(body)
+        if "taskArns" in answer:
+            answer["taskArns"] = [arn for arn in answer["taskArns"] if arn not in hidden]
+        if "tasks" in answer:
+            missing = [task["taskArn"] for task in answer["tasks"] if task["taskArn"] in hidden]
+            answer["tasks"] = [task for task in answer["tasks"] if task["taskArn"] not in hidden]
+            answer["failures"] += [{"arn": arn, "reason": "MISSING"} for arn in missing]
+        return ecs.json_response(answer)
+
+    return incomplete
 
 
 def asked_tasks(data):
@@ -92,8 +115,12 @@ def asked_tasks(data):
 
 
 def install():
+    # IDs of tasks have 32 hexadecimal digits: https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs-account-settings.html
+    ecs.new_uuid = lambda: uuid.uuid4().hex
     # Services start their tasks by the module's function.
     ecs._run_task = run_with_network_interface
     ecs._ACTION_MAP["RunTask"] = run_with_network_interface
     ecs._ACTION_MAP["SubmitContainerStateChange"] = submit_container_state_change
     ecs._ACTION_MAP["SubmitTaskStateChange"] = submit_task_state_change
+    for action in ("ListTasks", "DescribeTasks"):
+        ecs._ACTION_MAP[action] = without_hidden(ecs._ACTION_MAP[action])

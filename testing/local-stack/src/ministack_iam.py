@@ -104,6 +104,9 @@ def resource_of(service, method, path, headers, body, params, region, account):
         entries = [entry for entry in fields["Entries"] if isinstance(entry, dict)]
         if sources := [entry["Source"] for entry in entries if "Source" in entry]:
             request_keys = {"events:source": sources}
+    elif service == "events":
+        # The ARN of a rule on the default bus does not have the name of the bus.
+        arn = arn.replace(":rule/default/", ":rule/")
     elif service == "secretsmanager" and "SecretId" in fields:
         _, secret = secretsmanager._resolve(fields["SecretId"])
         request_keys = {"secretsmanager:SecretId": secret["ARN"] if secret else fields["SecretId"]}
@@ -158,6 +161,20 @@ def evaluate_and_note(context, policies, *limits):
     return result
 
 
+def as_text_xml(handle):
+    """The answers of a Query API with the type that AWS sends, and that Consul demands:
+    https://github.com/hashicorp/consul-awsauth/blob/main/auth.go
+    """
+
+    async def handle_request(*request):
+        status, headers, body = await handle(*request)
+        if headers.get("Content-Type") == "application/xml":
+            headers = {**headers, "Content-Type": "text/xml"}
+        return status, headers, body
+
+    return handle_request
+
+
 def note(line):
     """Records what is new."""
     if (key := tuple(line.items())) not in recorded:
@@ -178,3 +195,5 @@ def install():
     app.pin_request_origin = lambda address, _: iam_evaluator.pin_request_origin(address, True)
     # ECS accepts task roles that do not exist, and finds out when it starts a task.
     iam_evaluator.validate_role_arn = lambda _: None
+    for service in (iam, sts):
+        service.handle_request = as_text_xml(service.handle_request)

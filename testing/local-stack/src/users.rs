@@ -51,17 +51,28 @@ impl Aws {
 
 /// The page of what deploying needs, for a stack of the local account and region.
 pub fn page_of_deployers(stack: &str) -> String {
-    let page = fs::read_to_string(in_repository("docs/reference/permissions-to-deploy.md")).unwrap();
-    page.replace("111122223333", ACCOUNT).replace("eu-west-1", REGION).replace("ecs-mesh-controller", stack)
+    localized("docs/reference/permissions-to-deploy.md", stack)
 }
 
 /// Policies of that page by their names in its comments, for example `resources`.
 pub fn deploying(stack: &str, policies: &[&str]) -> Vec<Value> {
     let page = page_of_deployers(stack);
-    let policy = |name: &&str| {
-        let (_, rest) = page.split_once(&format!("<!-- written by make pages: {name} -->")).expect("a policy");
-        let text = rest.split("```").nth(1).expect("a block").trim_start_matches("json");
-        serde_json::from_str(text).expect("JSON")
-    };
-    policies.iter().map(policy).collect()
+    policies.iter().map(|name| policy(&page, name)).collect()
+}
+
+/// The policy of people on call, from the page on alarms.
+pub fn on_call(stack: &str) -> Value {
+    policy(&localized("docs/how-to/alarms.md", stack), "oncall")
+}
+
+/// A page for a stack of the local account and region.
+fn localized(page: &str, stack: &str) -> String {
+    let page = fs::read_to_string(in_repository(page)).unwrap();
+    page.replace("111122223333", ACCOUNT).replace("eu-west-1", REGION).replace("ecs-mesh-controller", stack)
+}
+
+fn policy(page: &str, name: &str) -> Value {
+    let (_, rest) = page.split_once(&format!("<!-- written by make pages: {name} -->")).expect("a policy");
+    let text = rest.split("```").nth(1).expect("a block").trim_start_matches("json");
+    serde_json::from_str(text).expect("JSON")
 }

@@ -8,8 +8,9 @@
 //! - [`installation`]: stand-ins for AWS and Consul with tens of thousands of tasks and tokens.
 //! - [`skip`]: tests whose requirements are missing.
 //! - [`sources`]: the production sources as text.
+//! - [`picture`]: charts in the colours of the page.
 //! - [`terminal`]: what a command prints, as a picture.
-//! - [`agent`], [`jwt`], [`tls`]: client agents, logins and certificates for a real Consul.
+//! - [`agent`], [`aws_iam`], [`jwt`], [`tls`]: client agents, logins and certificates for a real Consul.
 
 // The harness panics with a reason when it cannot continue.
 #![allow(
@@ -23,12 +24,14 @@
 )]
 
 pub mod agent;
+pub mod aws_iam;
 pub mod ecs_agent;
 pub mod fleet;
 pub mod function;
 pub mod installation;
 pub mod invocation;
 pub mod jwt;
+pub mod picture;
 pub mod proxy;
 pub mod recorder;
 pub mod skip;

@@ -61,7 +61,7 @@ async fn what_runs_is_listed_with_its_releases() {
             "dataplane",
             1,
             ["EC2"],
-            images(json!({ "consulEcs": "0.9.0", "consulDataplane": "1.3" }))
+            images(json!({ "consulEcs": "0.9.0", "consulDataplane": "1.6.5" }))
         ]),
         json!(["pay", "app-mesh", 0, ["FARGATE"], images(json!({ "envoy": "v1.27.2.0-prod" }))]),
     ];

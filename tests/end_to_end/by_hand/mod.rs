@@ -1,5 +1,6 @@
 //! The live commands of `ecs-mesh` as people run them: against ECS's API, a real Consul and the deployed stack.
 
+mod alarms;
 mod compare;
 mod doctor;
 mod inventory;

@@ -58,7 +58,7 @@ async fn a_healthy_service_is_shown_with_few_calls() {
     assert_eq!((said.code, &row["verdict"]), (Some(0), &json!("healthy")), "{row:#}{}", said.errors);
     let counts = ["desiredTasks", "runningTasks", "instances", "passingInstances"].map(|field| row[field].clone());
     assert_eq!(counts, [1, 1, 1, 1].map(Value::from));
-    assert_eq!(row["versions"], json!({ "consulEcs": ["0.9.0"], "consulDataplane": ["1.3"] }));
+    assert_eq!(row["versions"], json!({ "consulEcs": ["0.9.0"], "consulDataplane": ["1.6.5"] }));
     assert!(row["lastChange"]["at"].is_string(), "{row:#}");
     let schema: Value =
         serde_json::from_str(include_str!("../../../docs/reference/schema/status.schema.json")).unwrap();

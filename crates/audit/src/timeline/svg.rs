@@ -1,4 +1,4 @@
-//! A timeline as a picture: a lane for each container, with the time from left to right.
+//! A timeline as a picture: the start above the stop, each with a lane for each container and the time from left to right.
 
 use std::fmt::Write;
 
@@ -7,17 +7,20 @@ use super::{Lane, Part, Starting, Timeline};
 /// The picture's style sheet. It has a light and a dark colour scheme.
 pub const STYLE: &str = include_str!("style.css");
 
-const TOP: usize = 52;
+/// The height of a panel's title and axis.
+const HEAD: usize = 52;
 const LANE: usize = 32;
 const BAR: usize = 20;
+const LEGEND: usize = 40;
 /// The width of the containers' names.
 const LABELS: usize = 180;
 /// The width of a character in pixels: the mean of the widest font in the style sheet.
-const CHARACTER: usize = 6;
-const MIN_COLUMN_WIDTH: usize = 84;
+const CHARACTER: usize = 7;
+const MIN_COLUMN_WIDTH: usize = 76;
 /// Longer texts are cut.
 const MAX_COLUMN_WIDTH: usize = 380;
-const RUNNING: usize = 90;
+/// The width of what runs, after the last start and before the stop.
+const RUNNING: usize = 70;
 
 impl Timeline {
     /// The timeline as a complete SVG document.
@@ -31,92 +34,88 @@ impl Timeline {
     }
 
     fn draw(&self, style: &str) -> String {
-        let columns = Columns::of(self);
-        let (width, height) = (columns.width, TOP + LANE * self.lanes.len() + 40);
+        let (start, stop) = (Axis::of_start(self), Axis::of_stop(self));
+        let stopping: Vec<&Lane> = self.lanes.iter().filter(|lane| lane.stops.is_some()).collect();
+        let second = HEAD + LANE * self.lanes.len();
+        let bottom = second + HEAD + LANE * stopping.len();
+        let (width, height) = (start.width.max(stop.width), bottom + LEGEND);
         let name = escape(&self.name);
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"timeline\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
              height=\"{height}\" role=\"img\" aria-label=\"Start and stop of {name}\">{style}\
              <rect class=\"tl-ground\" width=\"{width}\" height=\"{height}\" rx=\"6\"/>"
         );
-        self.draw_axis(&mut out, &columns);
+        let steps = (0..self.start.len()).map(|step| format!("T{step}"));
+        start.draw(&mut out, "Start", steps, 0, second);
         for (row, lane) in self.lanes.iter().enumerate() {
-            draw_lane(&mut out, lane, TOP + row * LANE, &columns);
+            draw_start(&mut out, lane, HEAD + row * LANE, &start, width);
         }
-        draw_legend(&mut out, height - 20);
+        let last = self.stop.len().saturating_sub(1);
+        let steps = (0..=last).map(|step| match last - step {
+            0 => format!("T{step} KILL"),
+            1 => format!("T{step} STOPPED"),
+            _ => format!("T{step}"),
+        });
+        stop.draw(&mut out, "Stop", steps, second, bottom);
+        for (row, lane) in stopping.into_iter().enumerate() {
+            draw_stop(&mut out, lane, second + HEAD + row * LANE, &stop);
+        }
+        draw_legend(&mut out, height - LEGEND / 2);
         out.push_str("</svg>\n");
         out
     }
-
-    fn draw_axis(&self, out: &mut String, columns: &Columns) {
-        let bottom = TOP + LANE * self.lanes.len();
-        text(out, "tl-title", LABELS, 18, "Start");
-        text(out, "tl-title", columns.stop_at(0), 18, "Stop");
-        let last = self.stop.len().saturating_sub(1);
-        let starts = (0..self.start.len()).map(|step| (columns.start_at(step), format!("T{step}")));
-        let stops = (0..=last).map(|step| {
-            let what = if step == last {
-                " KILL"
-            } else if step + 1 == last {
-                " STOPPED"
-            } else {
-                ""
-            };
-            (columns.stop_at(step), format!("T{step}{what}"))
-        });
-        for (x, label) in starts.chain(stops) {
-            // Writing to a string cannot fail.
-            let _ = write!(out, "<line class=\"tl-tick\" x1=\"{x}\" y1=\"42\" x2=\"{x}\" y2=\"{bottom}\"/>");
-            text(out, "tl-axis", x, 36, &label);
-        }
-    }
 }
 
-fn draw_lane(out: &mut String, lane: &Lane, top: usize, columns: &Columns) {
-    let baseline = top + LANE / 2 + 4;
-    let bar = top + (LANE - BAR) / 2;
-    let class = match lane.part {
+fn class_of(part: Part) -> &'static str {
+    match part {
         Part::App => "tl-app",
         Part::Proxy => "tl-proxy",
         Part::Helper => "tl-helper",
-    };
+    }
+}
+
+/// Where the text and the bar of a lane are.
+fn rows_of(top: usize) -> (usize, usize) {
+    (top + LANE / 2 + 4, top + (LANE - BAR) / 2)
+}
+
+fn draw_start(out: &mut String, lane: &Lane, top: usize, axis: &Axis, width: usize) {
+    let (baseline, bar) = rows_of(top);
     titled(out, "tl-name", 12, baseline, &lane.container, LABELS - 24);
     let from = match &lane.starts {
         Starting::Never(reason) => {
-            let room = columns.width - LABELS - 16;
-            titled(out, "tl-never", LABELS + 6, baseline, &format!("never starts: {reason}"), room);
+            titled(out, "tl-never", LABELS + 6, baseline, &format!("never starts: {reason}"), width - LABELS - 16);
             return;
         }
-        Starting::At(step) | Starting::NotBefore(step) => columns.start_at(*step),
+        Starting::At(step) | Starting::NotBefore(step) => axis.at(*step),
     };
     if !lane.waits_for.is_empty() {
         let words = format!("after {}", lane.waits_for.join(" + "));
         titled(out, "tl-wait", LABELS + 6, baseline, &words, from.saturating_sub(LABELS + 12));
     }
-    let Some((term, gone)) = lane.stops else {
-        let to = lane.ends.map_or(columns.running_end(), |end| columns.start_at(end));
-        rect(out, class, from, bar, to);
-        titled(out, "tl-on", from + 8, baseline, "runs, then ends", to.saturating_sub(from + 12));
-        if lane.ends_the_task {
-            text(out, "tl-never", to + 8, baseline, "ends, and ECS stops the task");
-        }
-        return;
-    };
-    rect(out, class, from, bar, columns.stop_at(term));
-    text(out, "tl-on tl-middle", columns.running_middle(), baseline, "running");
-    rect(out, &format!("{class} tl-stopping"), columns.stop_at(term), bar, columns.stop_at(gone));
-    titled(
-        out,
-        "tl-off",
-        columns.stop_at(term) + 8,
-        baseline,
-        lane.stopping,
-        columns.stop_at(gone) - columns.stop_at(term),
-    );
-    let (gone, kill) = (columns.stop_at(gone) + 8, columns.kill());
+    let to = lane.ends.map_or(axis.width - 8, |end| axis.at(end));
+    let words = if lane.stops.is_some() { "running" } else { "runs, then ends" };
+    rect(out, class_of(lane.part), from, bar, to);
+    titled(out, "tl-on", from + 8, baseline, words, to.saturating_sub(from + 12));
+    if lane.stops.is_none() && lane.ends_the_task {
+        text(out, "tl-never", to + 8, baseline, "ends, and ECS stops the task");
+    }
+}
+
+fn draw_stop(out: &mut String, lane: &Lane, top: usize, axis: &Axis) {
+    let (baseline, bar) = rows_of(top);
+    titled(out, "tl-name", 12, baseline, &lane.container, LABELS - 24);
+    let Some((term, gone)) = lane.stops else { return };
+    let class = class_of(lane.part);
+    rect(out, class, LABELS, bar, axis.at(term));
+    text(out, "tl-on", LABELS + 8, baseline, "running");
+    rect(out, &format!("{class} tl-stopping"), axis.at(term), bar, axis.at(gone));
+    let room = axis.at(gone) - axis.at(term);
+    titled(out, "tl-off", axis.at(term) + 8, baseline, lane.stopping, room);
+    let (gone, kill) = (axis.at(gone) + 8, axis.last());
     titled(out, "tl-wait", gone, baseline, lane.leaving, kill.saturating_sub(gone + 6));
-    let kill = lane.stop_timeout.map_or_else(|| "after ?".to_owned(), |seconds| format!("after {seconds} s"));
-    titled(out, "tl-kill", columns.kill() + 6, baseline, &kill, columns.width.saturating_sub(columns.kill() + 6));
+    let words = lane.stop_timeout.map_or_else(|| "after ?".to_owned(), |seconds| format!("after {seconds} s"));
+    titled(out, "tl-kill", kill + 6, baseline, &words, axis.width.saturating_sub(kill + 6));
 }
 
 fn draw_legend(out: &mut String, y: usize) {
@@ -164,59 +163,71 @@ fn escape(words: &str) -> String {
         .collect()
 }
 
-/// The horizontal positions of all steps.
-struct Columns {
-    start: Vec<usize>,
-    stop: Vec<usize>,
-    /// The width of the picture.
+/// The horizontal positions of the steps of a panel.
+struct Axis {
+    steps: Vec<usize>,
+    /// The width of the panel.
     width: usize,
 }
 
-impl Columns {
-    fn of(timeline: &Timeline) -> Self {
-        let mut start = vec![LABELS];
-        for step in 1..=timeline.start.len() {
+impl Axis {
+    fn of_start(timeline: &Timeline) -> Self {
+        let mut steps = vec![LABELS];
+        for step in 1..timeline.start.len() {
             let waiting = timeline.lanes.iter().filter(|lane| lane.starts.step() == Some(step));
             let words = waiting.map(|lane| width_of(&format!("after {}", lane.waits_for.join(" + "))));
-            let before = start.last().copied().unwrap_or(LABELS);
             let wanted = words.max().map_or(0, |words| LABELS + words.min(MAX_COLUMN_WIDTH) + 18);
-            start.push(wanted.max(before + MIN_COLUMN_WIDTH));
+            steps.push(wanted.max(last_of(&steps) + MIN_COLUMN_WIDTH));
         }
-        let mut stop = vec![start.last().copied().unwrap_or(LABELS) + RUNNING];
+        let width = last_of(&steps) + MIN_COLUMN_WIDTH + RUNNING;
+        Self { steps, width }
+    }
+
+    fn of_stop(timeline: &Timeline) -> Self {
+        let mut steps = vec![LABELS + RUNNING];
         for step in 1..timeline.stop.len() {
             let words = |lane: &Lane| {
                 let (term, gone) = lane.stops?;
                 (gone == step)
-                    .then(|| stop.get(term).map(|from| from + width_of(lane.stopping).min(MAX_COLUMN_WIDTH) + 20))?
+                    .then(|| steps.get(term).map(|from| from + width_of(lane.stopping).min(MAX_COLUMN_WIDTH) + 20))?
             };
             let wanted = timeline.lanes.iter().filter_map(words).max().unwrap_or_default();
-            let before = stop.last().copied().unwrap_or_default();
-            stop.push(wanted.max(before + MIN_COLUMN_WIDTH));
+            steps.push(wanted.max(last_of(&steps) + MIN_COLUMN_WIDTH));
         }
-        let width = stop.last().copied().unwrap_or_default() + MIN_COLUMN_WIDTH + 8;
-        Self { start, stop, width }
+        let leaving = timeline.lanes.iter().filter_map(|lane| {
+            let (_, gone) = lane.stops?;
+            Some(steps.get(gone)? + width_of(lane.leaving).min(MAX_COLUMN_WIDTH) + 20)
+        });
+        let kill = leaving.max().unwrap_or_default();
+        if let Some(last) = steps.last_mut() {
+            *last = kill.max(*last);
+        }
+        let width = last_of(&steps) + MIN_COLUMN_WIDTH + 8;
+        Self { steps, width }
     }
 
-    fn start_at(&self, step: usize) -> usize {
-        self.start.get(step).or(self.start.last()).copied().unwrap_or(LABELS)
+    fn at(&self, step: usize) -> usize {
+        self.steps.get(step).copied().unwrap_or(self.last())
     }
 
-    fn stop_at(&self, step: usize) -> usize {
-        self.stop.get(step).or(self.stop.last()).copied().unwrap_or(self.width)
+    fn last(&self) -> usize {
+        last_of(&self.steps)
     }
 
-    /// The position of KILL.
-    fn kill(&self) -> usize {
-        self.stop.last().copied().unwrap_or(self.width)
+    /// Draws the title, and a line with its label for each step.
+    fn draw(&self, out: &mut String, title: &str, labels: impl Iterator<Item = String>, top: usize, bottom: usize) {
+        text(out, "tl-title", 12, top + 36, title);
+        for (step, label) in labels.enumerate() {
+            let x = self.at(step);
+            // Writing to a string cannot fail.
+            let _ = write!(out, "<line class=\"tl-tick\" x1=\"{x}\" y1=\"{}\" x2=\"{x}\" y2=\"{bottom}\"/>", top + 42);
+            text(out, "tl-axis", x, top + 36, &label);
+        }
     }
+}
 
-    fn running_end(&self) -> usize {
-        self.stop_at(0)
-    }
-
-    fn running_middle(&self) -> usize {
-        self.stop_at(0).saturating_sub(RUNNING / 2)
-    }
+fn last_of(steps: &[usize]) -> usize {
+    steps.last().copied().unwrap_or(LABELS)
 }
 
 fn width_of(words: &str) -> usize {

@@ -26,6 +26,15 @@ impl Release {
         }
     }
 
+    /// The tag of a Consul Dataplane that goes with it, by `docs/reference/compatibility.md`.
+    pub fn dataplane(self) -> &'static str {
+        match self {
+            Self::V0_8 => "1.4.6",
+            Self::V0_9 => "1.6.5",
+            Self::V0_10 => "1.8.17",
+        }
+    }
+
     /// The recorded start of a task with two synced containers.
     fn recorded_start(self) -> &'static str {
         match self {

@@ -64,7 +64,8 @@ impl DataplaneService {
             json!({ "name": name, "image": image, "essential": false, "command": command, "environment": config })
         };
         let mut containers = [(MESH_INIT, "mesh-init"), (HEALTH_SYNC, "health-sync")].map(program).to_vec();
-        containers.push(json!({ "name": DATAPLANE, "image": "hashicorp/consul-dataplane:1.3", "essential": false }));
+        let image = format!("public.ecr.aws/hashicorp/consul-dataplane:{}", self.release.dataplane());
+        containers.push(json!({ "name": DATAPLANE, "image": image, "essential": false }));
         containers.extend(SYNCED.map(app));
         let options = json!({
             "awslogs-group": log_group(&self.name), "awslogs-region": REGION, "awslogs-stream-prefix": LOG_PREFIX,
