@@ -18,7 +18,7 @@ use crate::{
     timeline::{Actor, Timeline, reacted, seconds},
 };
 
-/// A service of which single tasks come and go.
+/// A service whose tasks come and go one at a time.
 const API: &str = "demo-api";
 /// A service with a dozen tasks.
 const WEB: &str = "demo-web";

@@ -20,7 +20,7 @@ impl Demo<'_> {
         let stolen = self.world.provisioned(&secret).await;
         let created = start.elapsed();
         self.reacted(created, "its token is there before its containers start").await;
-        self.timeline.say(Actor::Secrets, &format!("{secret}: a token; somebody copies it"));
+        self.timeline.say(Actor::Secrets, &format!("{secret}: a token, which an attacker copies"));
         self.world.register_instance(SERVICE, &task).await;
         self.world.stop(&task).await;
         self.ecs(&task, SERVICE, "STOPPED");

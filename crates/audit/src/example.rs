@@ -67,9 +67,7 @@ impl Base {
             Self::Plain => include_str!("bases/plain.json"),
         }
     }
-}
 
-impl Base {
     /// The definition with other values at these paths: JSON, or `None` for no value. `None` if a path or the JSON is wrong.
     ///
     /// Paths are as in ECS's JSON, with the name of a list's item in brackets:

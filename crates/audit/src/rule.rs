@@ -26,12 +26,12 @@ pub struct Rule {
 impl Rule {
     /// A rule that finds at most one defect in a task definition.
     pub const fn once_per_task(page: Page, applies: Applies, check: fn(&Subject<'_>) -> Option<Draft>) -> Self {
-        Self { id: page.id, applies, check: RuleFunction::OncePerTask(check), page }
+        Self::new(page, applies, RuleFunction::OncePerTask(check))
     }
 
     /// A rule that finds any number of defects in a task definition.
     pub const fn of_task(page: Page, applies: Applies, check: fn(&Subject<'_>, &mut Findings)) -> Self {
-        Self { id: page.id, applies, check: RuleFunction::Task(check), page }
+        Self::new(page, applies, RuleFunction::Task(check))
     }
 
     /// A rule that finds at most one defect in an App Mesh resource of these kinds.
@@ -40,17 +40,12 @@ impl Rule {
         kinds: &'static [ResourceKind],
         check: fn(&Resources, &Resource) -> Option<Draft>,
     ) -> Self {
-        Self {
-            id: page.id,
-            applies: Applies::AppMeshResources,
-            check: RuleFunction::OncePerResource(kinds, check),
-            page,
-        }
+        Self::new(page, Applies::AppMeshResources, RuleFunction::OncePerResource(kinds, check))
     }
 
     /// A rule that checks all App Mesh resources of a run together.
     pub const fn of_resources(page: Page, check: fn(&Resources, &[Subject<'_>], &mut ResourceFindings<'_>)) -> Self {
-        Self { id: page.id, applies: Applies::AppMeshResources, check: RuleFunction::Resources(check), page }
+        Self::new(page, Applies::AppMeshResources, RuleFunction::Resources(check))
     }
 
     /// A rule that checks all task definitions of a run together.
@@ -59,7 +54,11 @@ impl Rule {
         applies: Applies,
         check: fn(&[Subject<'_>], &Resources, &mut TaskFindings<'_>),
     ) -> Self {
-        Self { id: page.id, applies, check: RuleFunction::Tasks(check), page }
+        Self::new(page, applies, RuleFunction::Tasks(check))
+    }
+
+    const fn new(page: Page, applies: Applies, check: RuleFunction) -> Self {
+        Self { id: page.id, applies, check, page }
     }
 
     /// What its page says.

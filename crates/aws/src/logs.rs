@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use aws_sdk_cloudwatchlogs::{
     Client,
     config::Builder,
-    error::{ProvideErrorMetadata, SdkError},
+    error::ProvideErrorMetadata,
     operation::{filter_log_events::FilterLogEventsOutput, get_log_events::GetLogEventsOutput},
 };
 use aws_types::SdkConfig;
@@ -59,9 +59,16 @@ pub enum LogsError {
 }
 
 impl LogsError {
-    fn of_call(group: &str, action: &'static str, error: &(impl Error + ProvideErrorMetadata + 'static)) -> Self {
+    /// Why a call failed; `unknown` if CloudWatch Logs does not know what it is about.
+    fn of_call(
+        group: &str,
+        action: &'static str,
+        unknown: Self,
+        error: &(impl Error + ProvideErrorMetadata + 'static),
+    ) -> Self {
         let (group, reason) = (group.to_owned(), describe(error));
         match error.code() {
+            Some("ResourceNotFoundException") => unknown,
             Some("AccessDeniedException") => Self::Refused { group, action, reason },
             _ => Self::Failed { group, reason },
         }
@@ -105,12 +112,8 @@ impl AwsLogs {
     ) -> Result<FilterLogEventsOutput, LogsError> {
         let call = self.0.filter_log_events().log_group_name(group).filter_pattern(pattern);
         let call = call.start_time(since.as_millisecond()).set_next_token(token);
-        call.send().await.map_err(|error| match &error {
-            SdkError::ServiceError(answer) if answer.err().is_resource_not_found_exception() => {
-                LogsError::UnknownGroup { group: group.to_owned() }
-            }
-            _ => LogsError::of_call(group, "logs:FilterLogEvents", &error),
-        })
+        let unknown = LogsError::UnknownGroup { group: group.to_owned() };
+        call.send().await.map_err(|error| LogsError::of_call(group, "logs:FilterLogEvents", unknown, &error))
     }
 
     /// A page of a stream: its end, or what is before a token.
@@ -123,12 +126,8 @@ impl AwsLogs {
     ) -> Result<GetLogEventsOutput, LogsError> {
         let call = self.0.get_log_events().log_group_name(group).log_stream_name(stream);
         let call = call.start_from_head(false).limit(most.into()).set_next_token(token);
-        call.send().await.map_err(|error| match &error {
-            SdkError::ServiceError(answer) if answer.err().is_resource_not_found_exception() => {
-                LogsError::UnknownStream { group: group.to_owned(), stream: stream.to_owned() }
-            }
-            _ => LogsError::of_call(group, "logs:GetLogEvents", &error),
-        })
+        let unknown = LogsError::UnknownStream { group: group.to_owned(), stream: stream.to_owned() };
+        call.send().await.map_err(|error| LogsError::of_call(group, "logs:GetLogEvents", unknown, &error))
     }
 }
 

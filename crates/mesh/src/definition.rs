@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 
 use crate::{
-    arn::TaskDefinitionArn,
+    arn::{TaskDefinitionArn, TaskId},
     consul_ecs::{
         CONFIG_VARIABLE, Configuration, ContainerTraits, EcsConfig, MESH_TAG, Programs, Role, SERVICE_NAME_TAG,
         is_sidecar, names,
@@ -82,6 +82,13 @@ pub struct LogGroup {
     pub region: Option<String>,
     /// The prefix of the names of its streams; without one, their names are not known.
     pub stream_prefix: Option<String>,
+}
+
+impl LogGroup {
+    /// The name of the stream of a container in a task, if the definition tells it.
+    pub fn stream_of(&self, container: &str, task: &TaskId) -> Option<String> {
+        Some(format!("{}/{container}/{task}", self.stream_prefix.as_ref()?))
+    }
 }
 
 impl ContainerLog {

@@ -171,9 +171,8 @@ impl<'a> TaskEvidence<'a> {
 
     /// The log of a container of the task, before it is read.
     pub(crate) fn unread_log(&self, container: &str) -> ContainerLog {
-        let health_reporter = self.member.and_then(|member| member.definition.programs.health_reporter());
-        let programs = [self.registrar(), health_reporter];
-        let is_of_the_mesh = names::OF_TASKS.contains(&container) || programs.contains(&Some(container));
+        let is_app = |member: &MemberTask| member.definition.apps().any(|app| app.name == container);
+        let is_of_the_mesh = self.member.is_some_and(|member| !is_app(member));
         ContainerLog::unread(container, self.stream_of(container), is_of_the_mesh)
     }
 
@@ -199,13 +198,12 @@ impl<'a> TaskEvidence<'a> {
         if let Some(region) = region.filter(|it| !it.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')) {
             return Err(format!("its definition sets awslogs-region to {region:?}, which is no region"));
         }
-        let Some(prefix) = &group.stream_prefix else {
+        let Some(name) = group.stream_of(container, self.id) else {
             return Err(format!(
                 "its definition sets no awslogs-stream-prefix, so Docker's ID of the container names its stream in log group {}",
                 group.name
             ));
         };
-        let name = format!("{prefix}/{container}/{}", self.id);
         Ok(LogStream { group: group.name.clone(), region: region.map(str::to_owned), name })
     }
 
@@ -213,10 +211,8 @@ impl<'a> TaskEvidence<'a> {
     pub(crate) fn log_of(&self, container: &str) -> String {
         let log = self.member.and_then(|member| member.definition.container(container)?.log.as_ref());
         match log.and_then(Log::group) {
-            Some(group) => match &group.stream_prefix {
-                Some(prefix) => {
-                    format!("its log (log group {}, stream {prefix}/{container}/{})", group.name, self.id)
-                }
+            Some(group) => match group.stream_of(container, self.id) {
+                Some(stream) => format!("its log (log group {}, stream {stream})", group.name),
                 None => format!("its log (log group {})", group.name),
             },
             None => format!("the log of {container}"),

@@ -31,9 +31,6 @@ pub mod names {
     pub const DISCOVER_SERVERS: &str = "discover-servers";
     pub const CONTROLLER: &str = "consul-ecs-controller";
     pub const ACL_CONTROLLER: &str = "consul-acl-controller";
-    /// Those in tasks of the mesh.
-    pub const OF_TASKS: [&str; 7] =
-        [MESH_INIT, CONTROL_PLANE, HEALTH_SYNC, CLIENT, SIDECAR_PROXY, DATAPLANE, DISCOVER_SERVERS];
 }
 
 /// What a container does for the mesh.

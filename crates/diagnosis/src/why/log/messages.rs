@@ -5,7 +5,7 @@ use super::Meaning;
 /// A message that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::why) struct KnownMessage {
-    /// Parts of the message, all of which it has.
+    /// A line with all these parts has the message.
     pub(in crate::why) parts: &'static [&'static str],
     pub(in crate::why) meaning: Meaning,
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use audit::subject::{passwords_in_urls, secret_spans};
+use uuid::Uuid;
 
 /// What stands in the place of a secret.
 const HIDDEN: char = '…';
@@ -14,6 +15,7 @@ const SEARCHED: usize = 6;
 const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 /// How web tokens begin: `{"` in base64.
 const WEB_TOKEN: &str = "eyJ";
+/// The length of a UUID with its hyphens.
 const UUID: usize = 36;
 
 /// A line without what may be secret: values after a name such as `token`, passwords in URLs, UUIDs (the secret of a token in Consul is
@@ -84,14 +86,13 @@ fn words(text: &str, is_end: fn(char) -> bool) -> impl Iterator<Item = (usize, &
 
 /// Whether the name of an accessor is before this place: `accessorID=`, `"AccessorID": "`.
 fn follows_accessor(line: &str, at: usize) -> bool {
-    let before = line.get(..at).unwrap_or_default().chars().rev().filter(char::is_ascii_alphanumeric);
-    let reversed: String = before.take("accessorid".len()).map(|c| c.to_ascii_lowercase()).collect();
-    reversed == "dirossecca" || reversed.starts_with("rossecca")
+    let before = line.get(..at).unwrap_or_default().chars().filter(char::is_ascii_alphanumeric);
+    let before: String = before.map(|c| c.to_ascii_lowercase()).collect();
+    before.ends_with("accessorid") || before.ends_with("accessor")
 }
 
 fn is_uuid(text: &str) -> bool {
-    let is_part = |(part, length): (&str, usize)| part.len() == length && part.bytes().all(|it| it.is_ascii_hexdigit());
-    text.split('-').count() == 5 && text.split('-').zip([8, 4, 4, 4, 12]).all(is_part)
+    text.len() == UUID && Uuid::try_parse(text).is_ok()
 }
 
 /// Whether a text is long and mixes letters and digits as random ones do: a third of it is no small letter, which paths and names
