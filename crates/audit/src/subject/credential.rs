@@ -21,8 +21,8 @@ pub const CREDENTIALS: [&str; 12] = [
 const SECRET_WORDS: [&str; 11] =
     ["AUTH", "CREDENTIAL", "DSN", "ENCRYPT", "KEY", "LICENSE", "PASS", "PRIVATE", "PWD", "SECRET", "TOKEN"];
 
-/// Names with these endings describe the location or kind of a secret.
-const HARMLESS_ENDS: [&str; 5] = ["FILE", "PATH", "DIR", "METHOD", "TYPE"];
+/// Names with these endings describe the location or kind of a secret, or are settings of go-discover: `tag_key` is the name of a tag.
+const HARMLESS_ENDS: [&str; 6] = ["FILE", "PATH", "DIR", "METHOD", "TYPE", "TAG_KEY"];
 
 /// Whether a variable, flag or setting of this name is likely to be a secret.
 pub fn sounds_secret(name: &str) -> bool {
@@ -118,7 +118,7 @@ mod tests {
         for name in CREDENTIALS.into_iter().chain(["DB_PASS", "PWD", "SENTRY_DSN", "BASIC_AUTH", "api-key"]) {
             assert!(sounds_secret(name), "{name}");
         }
-        for name in ["COLOUR", "TLS_KEY_FILE", "CONSUL_LOGIN_AUTH_METHOD", "CONSUL_HTTP_ADDR"] {
+        for name in ["COLOUR", "TLS_KEY_FILE", "CONSUL_LOGIN_AUTH_METHOD", "CONSUL_HTTP_ADDR", "tag_key"] {
             assert!(!sounds_secret(name), "{name}");
         }
     }
@@ -140,10 +140,12 @@ mod tests {
             ("curl -H \"X-Consul-Token: abc\" x", &["abc"]),
             ("consul agent -encrypt \"$KEY\" -token-file /token", &[]),
             ("TOKEN=$(cat /token) run", &[]),
+            ("retry_join = [\"provider=aws tag_key=consul tag_value=server secret_access_key=abc\"]", &["abc"]),
         ] {
             assert_eq!(secrets_in(command), secrets, "{command}");
         }
     }
+
     #[test]
     fn a_url_s_password_ends_at_the_last_at_sign() {
         let urls = |text: &str| {
