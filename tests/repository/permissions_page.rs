@@ -88,7 +88,7 @@ fn spans(node: &Node, text: fn(&Node) -> String) -> Vec<(String, Vec<String>)> {
 }
 
 /// More than this many names that begin and end in the same way are listed by what differs.
-const MANY: usize = 4;
+const MANY: usize = 10;
 
 fn joined(spans: &[String]) -> String {
     let names: Vec<&str> = spans.iter().map(|span| span.trim_matches('`')).collect();
@@ -190,7 +190,7 @@ fn item(statement: &Node, when: &[String]) -> String {
     let actions = spans(actions, |node| node.text().unwrap().to_owned());
     let things = spans(statement.get("Resource").expect("resources"), thing);
     let restriction = restriction(statement);
-    if actions.len() == 1 && things.len() == 1 && things[0].1.len() <= MANY {
+    if actions.len() == 1 && things.len() == 1 && things[0].1.len() <= 4 {
         let condition = if restriction.is_empty() { String::new() } else { format!(", if {restriction}") };
         let text = format!("{title}: {effect}{prefix}{} on {}{condition}", listed(&actions), listed(&things));
         return wrapped(&text, "  ");
