@@ -41,7 +41,11 @@ impl Sources {
     }
 
     fn addresses(&self) -> String {
-        self.0.iter().enumerate().map(|(index, source)| format!("[{}]: {source}\n", index + 1)).collect()
+        let mut out = String::new();
+        for (index, source) in self.0.iter().enumerate() {
+            writeln!(out, "[{}]: {source}", index + 1).unwrap();
+        }
+        out
     }
 }
 

@@ -127,9 +127,9 @@ fn parts<'l>(lines: &[&'l str]) -> Vec<Vec<&'l str>> {
 fn is_common(part: &[&str]) -> bool {
     let option = part.first().map_or("", |first| first.trim_start());
     let values: Vec<&str> = part.iter().filter_map(|line| line.trim_start().strip_prefix("- ")).collect();
-    let is_text_or_json = option.starts_with("-o, --output ")
-        && matches!(values[..], [text, json] if text.starts_with("text:") && json.starts_with("json:"));
-    option.starts_with('-') && (is_text_or_json || COMMON.iter().any(|common| option.contains(common)))
+    let is_text_or_json = values.len() == 2 && values[0].starts_with("text:") && values[1].starts_with("json:");
+    let is_common = |common: &&str| option.contains(*common);
+    option.starts_with('-') && (is_text_or_json || COMMON.iter().any(is_common))
 }
 
 #[test]
