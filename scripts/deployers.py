@@ -8,6 +8,7 @@ docs/how-to/alarms.md (what people on call need).
 import json
 import re
 import sys
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -281,12 +282,27 @@ def check_table() -> None:
             sys.exit(f"deployers: {kind} has no handler that calls {', '.join(sorted(stale))}: remove it from handler_permissions.py")
 
 
+def text_of(policy: dict) -> str:
+    """The policy as JSON, with several actions on a line: a reader copies it, and reads the names of the statements."""
+
+    def short(value: object) -> str:
+        # Names have no blanks, so that lines break only between them.
+        return textwrap.fill(json.dumps(value), 110, subsequent_indent=8 * " ", break_long_words=False, break_on_hyphens=False)
+
+    statements = []
+    for one in policy["Statement"]:
+        first = ", ".join(f'"{key}": "{one[key]}"' for key in ("Sid", "Effect"))
+        rest = [f'"{key}": {short(value)}' for key, value in one.items() if key not in ("Sid", "Effect")]
+        statements.append("    { " + ",\n      ".join([first, *rest]) + " }")
+    return '{\n  "Version": "' + policy["Version"] + '",\n  "Statement": [\n' + ",\n".join(statements) + "\n  ]\n}"
+
+
 def written(path: Path) -> str:
     """The page with its policies."""
     page = path.read_text()
     for policy in POLICIES[path]:
         document = {"Version": "2012-10-17", "Statement": policy()}
-        text = json.dumps(document, indent=2)
+        text = text_of(document)
         if (size := len(re.sub(r"\s", "", text))) > LONGEST:
             sys.exit(f"deployers: the policy {policy.__name__} has {size} characters, and IAM accepts {LONGEST}")
         start = START.format(policy.__name__)

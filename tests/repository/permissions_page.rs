@@ -87,8 +87,30 @@ fn spans(node: &Node, text: fn(&Node) -> String) -> Vec<(String, Vec<String>)> {
     groups
 }
 
+/// More than this many names that begin and end in the same way are listed by what differs.
+const MANY: usize = 10;
+
+fn joined(spans: &[String]) -> String {
+    let names: Vec<&str> = spans.iter().map(|span| span.trim_matches('`')).collect();
+    let shared = |reads: fn(&str, usize) -> Option<&str>| {
+        let is_shared = |length: &usize| {
+            let first = reads(names[0], *length);
+            first.is_some() && names.iter().all(|name| reads(name, *length) == first)
+        };
+        (0..=names[0].len()).take_while(is_shared).last().unwrap_or_default()
+    };
+    let before = shared(|name, length| name.get(..length));
+    let after = shared(|name, length| name.get(name.len().checked_sub(length)?..));
+    if names.len() <= MANY || before == 0 || names.iter().any(|name| name.len() < before + after) {
+        return spans.join(", ");
+    }
+    let own: Vec<String> = names.iter().map(|name| format!("`{}`", &name[before..name.len() - after])).collect();
+    let (begin, end) = (&names[0][..before], &names[0][names[0].len() - after..]);
+    format!("`{begin}NAME{end}`, where NAME is {}", own.join(", "))
+}
+
 fn listed(groups: &[(String, Vec<String>)]) -> String {
-    let groups = groups.iter().map(|(when, spans)| match spans.join(", ") {
+    let groups = groups.iter().map(|(when, spans)| match joined(spans) {
         spans if when.is_empty() => spans,
         spans => format!("{when} also {spans}"),
     });

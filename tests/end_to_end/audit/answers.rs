@@ -2,8 +2,12 @@
 
 use serde_json::json;
 
-use crate::audit::Audit;
-use local_stack::{aws::REGION, http};
+use crate::audit::{Audit, registered};
+use local_stack::{
+    aws::{ACCOUNT, REGION},
+    http,
+    wait::{SOON, eventually},
+};
 
 #[tokio::test]
 async fn a_large_report_is_stored_with_a_link() {
@@ -25,4 +29,27 @@ async fn a_large_report_is_stored_with_a_link() {
     assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
     let page = page.error_for_status().unwrap().text().await.unwrap();
     assert!(page.len() > 5_000_000 && page.contains("a-container-that-is-not-defined-in-this-task-0499"));
+}
+
+/// The deployment has `LogLevel=warn`.
+#[tokio::test]
+async fn an_audit_that_fails_is_in_the_log_and_one_that_does_not_is_left_out() {
+    let audit = Audit::shared().await;
+    // Given an audit that fails, because ECS does not know the definition, and then one that does not
+    let unknown = format!("arn:aws:ecs:{REGION}:{ACCOUNT}:task-definition/never-registered:1");
+    audit.invoke(&registered(&unknown)).await.unwrap_err();
+    let known = audit.register_broken("tolerated-known", &["db"]).await;
+    audit.invoke(&json!({ "taskDefinition": known })).await.unwrap();
+    // When a person looks for audits in the log, then the first alone is there
+    let audits = async |outcome: &str| {
+        let lines = audit.aws.logs(&audit.deployed.log_group).await;
+        let wanted = format!(r#""action":"audit","outcome":"{outcome}""#);
+        lines.into_iter().filter(|line| line.contains(&wanted)).collect::<Vec<_>>()
+    };
+    let failed = eventually("the failed audit", SOON, || async {
+        let failed = audits("failed").await;
+        failed.iter().find(|line| line.contains("never-registered")).cloned().ok_or(failed.concat())
+    });
+    assert!(failed.await.contains(r#""level":"ERROR""#));
+    assert_eq!(audits("done").await, Vec::<String>::new());
 }

@@ -22,11 +22,40 @@ fn the_support_page_has_the_tables_of_the_releases() {
     assert!(published == fresh, "docs/reference/compatibility.md is stale: run make pages");
 }
 
-fn tables() -> String {
-    [what_goes_together(), demanded_before(), known_defects()].join("\n")
+/// The numbers of the sources, in the order of their first use. A source is a link below the tables, so that its address stands once.
+#[derive(Default)]
+struct Sources(Vec<&'static str>);
+
+impl Sources {
+    fn numbers(&mut self, sources: &'static [String]) -> String {
+        let numbers: Vec<String> = sources.iter().map(|source| format!("[{}]", self.number(source))).collect();
+        numbers.join(", ")
+    }
+
+    fn number(&mut self, source: &'static str) -> usize {
+        let known = self.0.iter().position(|known| *known == source);
+        known.unwrap_or_else(|| {
+            self.0.push(source);
+            self.0.len() - 1
+        }) + 1
+    }
+
+    fn addresses(&self) -> String {
+        let mut out = String::new();
+        for (index, source) in self.0.iter().enumerate() {
+            writeln!(out, "[{}]: {source}", index + 1).unwrap();
+        }
+        out
+    }
 }
 
-fn what_goes_together() -> String {
+fn tables() -> String {
+    let mut sources = Sources::default();
+    let tables = [what_goes_together(&mut sources), demanded_before(), known_defects(&mut sources)];
+    [&tables[..], &[sources.addresses()]].concat().join("\n")
+}
+
+fn what_goes_together(known: &mut Sources) -> String {
     let mut out = format!(
         "## What goes together\n\nAs of {}. The end of support is that for the edition with the longest support. Of Community \
          Edition, HashiCorp supports only the newest release.\n\n| Consul | support | consul-ecs | Consul Dataplane | Envoy | sources |\n\
@@ -44,7 +73,8 @@ fn what_goes_together() -> String {
             (Support::Line(line), _) => format!("until {line}"),
         };
         let cells = [listed(consul_ecs), listed(row.dataplane.iter().copied()), listed(row.envoy.iter().copied())];
-        writeln!(out, "| {} | {support} | {} | {} |", row.line, cells.join(" | "), links(&row.sources)).unwrap();
+        writeln!(out, "| {} | {support} | {} | {} |", row.line, cells.join(" | "), known.numbers(&row.sources))
+            .unwrap();
     }
     out.push_str(
         "\nThe newest releases that the sources name, and the Envoy in the images of Consul Dataplane:\n\n\
@@ -55,7 +85,7 @@ fn what_goes_together() -> String {
             let newest = newest_of(program, line).unwrap();
             let envoy = bundled_envoy(newest).filter(|_| program == Program::Dataplane);
             let envoy = envoy.map_or_else(|| "–".to_owned(), |envoy| envoy.to_string());
-            let sources = links(sources_of(program, line));
+            let sources = known.numbers(sources_of(program, line));
             writeln!(out, "| {program} | {line} | {newest} | {envoy} | {sources} |").unwrap();
         }
     }
@@ -73,16 +103,17 @@ fn sources_of(program: Program, wanted: Release) -> &'static [String] {
 
 fn demanded_before() -> String {
     let mut out =
-        "## What HashiCorp demands before\n\nBefore the servers are updated to a line, or past it:\n\n".to_owned();
+        "## What HashiCorp demands before\n\nBefore the servers are updated to a line, or past it. The sources are in the table above.\n\n"
+            .to_owned();
     for row in table().consul.iter().rev() {
         for demand in row.before.iter().chain(&row.before_of_mesh_entry) {
-            writeln!(out, "- **{}**: {demand} ({})", row.line, links(&row.sources)).unwrap();
+            writeln!(out, "- **{}**: {demand}", row.line).unwrap();
         }
     }
     out
 }
 
-fn known_defects() -> String {
+fn known_defects(known: &mut Sources) -> String {
     let mut out = "## Known defects\n\nA rule of `ecs-mesh check` finds the defects that a task definition shows.\n\n\
                    | program | releases | what happens | what to do | corrected in | rule | sources |\n\
                    | --- | --- | --- | --- | --- | --- | --- |\n"
@@ -90,7 +121,7 @@ fn known_defects() -> String {
     for defect in &table().defects {
         let fixed = defect.fixed_in.as_ref().map_or_else(|| "–".to_owned(), ToString::to_string);
         let rule = defect.rule.as_ref().map_or_else(|| "–".to_owned(), |rule| format!("[{rule}](rules/{rule}.md)"));
-        let cells = [&defect.what, &defect.action, &fixed, &rule, &links(&defect.sources)];
+        let cells = [&defect.what, &defect.action, &fixed, &rule, &known.numbers(&defect.sources)];
         let cells: Vec<&str> = cells.iter().map(|cell| cell.as_str()).collect();
         writeln!(out, "| {} | {} | {} |", defect.program, defect.releases, cells.join(" | ")).unwrap();
     }
@@ -100,9 +131,4 @@ fn known_defects() -> String {
 fn listed(lines: impl Iterator<Item = Release>) -> String {
     let lines: Vec<String> = lines.map(|line| line.to_string()).collect();
     if lines.is_empty() { "–".to_owned() } else { lines.join(", ") }
-}
-
-fn links(sources: &[String]) -> String {
-    let links = sources.iter().enumerate().map(|(index, source)| format!("[{}]({source})", index + 1));
-    links.collect::<Vec<_>>().join(" ")
 }

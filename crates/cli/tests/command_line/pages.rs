@@ -83,34 +83,53 @@ fn options_of(command: &[&str]) -> String {
 }
 
 /// Options that docs/reference/commands/README.md describes for all commands.
-const COMMON: [&str; 5] = ["--color ", "--help", "--profile ", "--region ", "--stack "];
+const COMMON: [&str; 6] = ["--color ", "--help", "--profile ", "--region ", "--stack ", "--secret-name-prefix "];
 
-/// The lines of a help without [`COMMON`] options, and without headings that have nothing left.
+/// The help of a command without [`COMMON`] options, without a choice of text and JSON alone, and without headings that have
+/// nothing left.
 fn own(lines: &[&str]) -> String {
-    let starts_option = |text: &str| text.starts_with("--") || text.starts_with('-') && text.contains(", --");
-    let mut is_common = false;
-    let mut kept: Vec<&str> = Vec::new();
-    for line in lines {
-        let text = line.trim_start();
-        let is_heading = text.len() == line.len() && !text.is_empty();
-        if starts_option(text) {
-            is_common = COMMON.iter().any(|option| text.contains(option));
-        } else if is_heading {
-            is_common = false;
-        }
-        let is_empty_section = kept.last().is_some_and(|last| last.ends_with(':') && !last.starts_with(' '));
+    let mut kept: Vec<String> = Vec::new();
+    for part in parts(lines) {
+        let Some(first) = part.first() else { continue };
+        let is_heading = first.ends_with(':') && !first.starts_with(' ');
+        let is_empty_section = kept.last().is_some_and(|last| last.ends_with(':') && !last.contains('\n'));
         if is_heading && is_empty_section {
             kept.pop();
         }
-        let is_second_blank = text.is_empty() && kept.last().is_some_and(|last| last.is_empty() || last.ends_with(':'));
-        if !is_common && !is_second_blank {
-            kept.push(line);
+        if !is_common(&part) {
+            kept.push(part.join("\n"));
         }
     }
-    while kept.last().is_some_and(|last| last.is_empty() || last.ends_with(':') && !last.starts_with(' ')) {
+    if kept.last().is_some_and(|last| last.ends_with(':') && !last.starts_with(' ')) {
         kept.pop();
     }
-    kept.join("\n")
+    kept.join("\n\n").replace(":\n\n  ", ":\n  ")
+}
+
+/// Headings, and options with what is said of each.
+fn parts<'l>(lines: &[&'l str]) -> Vec<Vec<&'l str>> {
+    let mut parts: Vec<Vec<&str>> = vec![Vec::new()];
+    for line in lines {
+        let indent = line.len() - line.trim_start().len();
+        match parts.last_mut() {
+            Some(part) if line.is_empty() || indent > 6 => part.push(line),
+            _ => parts.push(vec![line]),
+        }
+    }
+    for part in &mut parts {
+        while part.last().is_some_and(|line| line.is_empty()) {
+            part.pop();
+        }
+    }
+    parts
+}
+
+fn is_common(part: &[&str]) -> bool {
+    let option = part.first().map_or("", |first| first.trim_start());
+    let values: Vec<&str> = part.iter().filter_map(|line| line.trim_start().strip_prefix("- ")).collect();
+    let is_text_or_json = values.len() == 2 && values[0].starts_with("text:") && values[1].starts_with("json:");
+    let is_common = |common: &&str| option.contains(*common);
+    option.starts_with('-') && (is_text_or_json || COMMON.iter().any(is_common))
 }
 
 #[test]
