@@ -10,7 +10,7 @@ const CASES: &str = include_str!("../../docs/contributing/cases.md");
 const FAILURES: &str = include_str!("../../docs/explanation/outages.md");
 
 /// The names of all tests below a folder.
-fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {
+pub(crate) fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -38,7 +38,7 @@ fn tests_in(source: &str) -> Vec<String> {
 }
 
 /// The page's code spans that have the form of a test's name: at least three underscores.
-fn named(page: &str) -> BTreeSet<&str> {
+pub(crate) fn named(page: &str) -> BTreeSet<&str> {
     let words = page.split('`').skip(1).step_by(2);
     let is_name = |word: &&str| {
         word.matches('_').count() >= 3
@@ -48,13 +48,13 @@ fn named(page: &str) -> BTreeSet<&str> {
 }
 
 /// The part of a page below a heading of the second level, up to the next one.
-fn section<'p>(page: &'p str, heading: &str) -> &'p str {
+pub(crate) fn section<'p>(page: &'p str, heading: &str) -> &'p str {
     let (_, below) = page.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading}"));
     below.split("\n## ").next().unwrap_or_default()
 }
 
 /// The cells of the rows of the tables in a text, without their heads.
-fn rows(text: &str) -> Vec<Vec<&str>> {
+pub(crate) fn rows(text: &str) -> Vec<Vec<&str>> {
     let mut rows = Vec::new();
     let mut is_below_head = false;
     for line in text.lines() {

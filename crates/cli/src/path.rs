@@ -1,16 +1,20 @@
 //! `ecs-mesh path`
 
+mod shown;
+
+use std::{fs, path::PathBuf};
+
 use aws::ec2::AwsEc2;
 use clap::Args;
 use diagnosis::{
-    DestinationPlace, HttpRequest, Passage, PathEvidence, PathLine, PathReport, PlaceVerdict, ServicePath, Tokens,
-    callers, destination_named, destinations, path, problems, services_named, unread,
+    DestinationPlace, HttpRequest, Passage, PathEvidence, PathReport, ServicePath, Tokens, callers, destination_named,
+    destinations, path, problems, services_named, unread,
 };
 use jiff::Timestamp;
 use mesh::{arn::TaskId, tenancy::Tenancy};
 use observe::{
-    DestinationReading, Inspection, IntentionEnd, MeshReading, NetworkReading, PathReader, RegisteredUpstream,
-    ServiceAt, SourceReading, read_network,
+    DestinationReading, Inspection, IntentionEnd, MeshReading, NetworkReading, Origin, PathReader, ProxyOutput,
+    RegisteredUpstream, ServiceAt, SourceReading, read_network,
 };
 
 use crate::{
@@ -18,7 +22,6 @@ use crate::{
     clients::Clients,
     installation::{Installation, PrefixArguments, StackArguments},
     output::{OutputArguments, Progress},
-    sheet::{Cell, Medium, Sheet, Tone, wrapped},
     streams::{Exit, Failure, Streams},
 };
 
@@ -62,6 +65,9 @@ pub(super) struct Arguments {
     /// Follow a request with this method and path: routes and permissions for requests are decided
     #[arg(long, num_args = 2, value_names = ["METHOD", "PATH"])]
     http: Option<Vec<String>>,
+    /// Read what a proxy says of itself: answers of its Envoy that the printed command has saved
+    #[arg(long, value_name = "FILE", conflicts_with = "to")]
+    proxy_output: Option<PathBuf>,
     #[command(flatten)]
     stack: StackArguments,
     #[command(flatten)]
@@ -78,6 +84,14 @@ impl Arguments {
         Some(HttpRequest { method: method.clone(), path: path.clone() })
     }
 
+    fn proxy_output(&self) -> Result<Option<ProxyOutput>, Failure> {
+        let Some(file) = &self.proxy_output else { return Ok(None) };
+        let text = fs::read_to_string(file)
+            .map_err(|error| Failure::Message(format!("cannot read {}: {error}", file.display())))?;
+        let output = ProxyOutput::parse(&text);
+        Ok(Some(output.map_err(|error| Failure::Message(format!("{} {error}", file.display())))?))
+    }
+
     fn place(&self) -> Result<DestinationPlace, Failure> {
         let fields = ("--partition", "--namespace");
         let tenancy = Tenancy::from_names(self.partition.as_deref(), self.namespace.as_deref(), fields);
@@ -90,14 +104,14 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-    let place = arguments.place()?;
+    let (place, proxy_output) = (arguments.place()?, arguments.proxy_output()?);
     runtime()?.block_on(async {
         let clients = Clients::new(&arguments.aws).await?;
         let progress = Progress::new()?;
-        let asking = Asking { arguments, place, clients: &clients, progress: &progress };
+        let asking = Asking { arguments, place, proxy_output, clients: &clients, progress: &progress };
         // On the heap: it carries the space of the reads of AWS and Consul.
         let report = progress.during(Box::pin(asking.report())).await?;
-        arguments.output.show(&report, text, streams)?;
+        arguments.output.show(&report, shown::text, streams)?;
         streams.problems(&report.problems);
         Ok(exit(&report))
     })
@@ -106,6 +120,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 struct Asking<'a> {
     arguments: &'a Arguments,
     place: DestinationPlace,
+    proxy_output: Option<ProxyOutput>,
     clients: &'a Clients,
     progress: &'a Progress,
 }
@@ -136,12 +151,13 @@ impl Asking<'_> {
         let known = tokens.as_ref().ok().and_then(Option::as_ref);
         let source = reader.source(&self.source(&observed)?).await;
         let mesh = reader.mesh(&source.service.tenancy).await;
+        let origin = Origin { source: &source, mesh: &mesh };
         let mut problems = problems(&observed);
         let mut destinations = Vec::new();
         for destination in self.destinations(&reader, &source, &mut problems).await {
             let upstream = source.upstreams_to(&destination).next();
             let overrides = upstream.map(RegisteredUpstream::overrides).unwrap_or_default();
-            destinations.push(reader.destination(&destination, &overrides).await);
+            destinations.push(reader.destination(&destination, &overrides, origin).await);
         }
         let addresses = destinations.iter().flat_map(DestinationReading::addresses).chain(source.addresses());
         let network = read_network(&AwsEc2::new(&self.clients.sdk), &addresses.collect()).await;
@@ -164,6 +180,7 @@ impl Asking<'_> {
             destination,
             network,
             request: request.as_ref(),
+            proxy_output: self.proxy_output.as_ref(),
             from_task: self.arguments.from_task.as_ref(),
             now,
         })
@@ -224,177 +241,32 @@ fn exit(report: &PathReport) -> Exit {
     }
 }
 
-fn text(report: &PathReport, medium: Medium) -> String {
-    if let Some(callers) = &report.callers {
-        let mut sheet = Sheet::new(&["source", "may call", "by"]);
-        for caller in callers {
-            sheet.add([&caller.source, &caller.action, &caller.intention].map(Cell::plain).to_vec());
-        }
-        return sheet.text(medium);
-    }
-    match report.paths.as_slice() {
-        [] => "No destination: it has no upstream, and no intention names it as a source\n".to_owned(),
-        [path] => one(path, medium),
-        several => each(several, medium),
-    }
-}
-
-/// A path, place by place. Its last sentence says what stops the request.
-fn one(path: &ServicePath, medium: Medium) -> String {
-    let mut sheet = Sheet::new(&["place", "verdict", "what"]);
-    for line in &path.lines {
-        let verdict = Cell::new(line.verdict.as_str(), tone(line.verdict));
-        sheet.add(vec![Cell::plain(line.place.as_str()), verdict, Cell::plain(line.what.as_str())]);
-    }
-    let conclusion = wrapped(&Cell::new(path.conclusion.as_str(), tone_of(path.passage)), medium);
-    format!("{}\n{}{conclusion}", sheet.text(medium), commands(&path.lines))
-}
-
-/// The commands of the lines that need one, ready to copy, and where to read on.
-fn commands(lines: &[PathLine]) -> String {
-    let wanted = lines.iter().filter(|line| !matches!(line.verdict, PlaceVerdict::Ok | PlaceVerdict::NotNeeded));
-    let shown = wanted.flat_map(|line| {
-        let heading = format!("{} ({}):\n", line.place.as_str(), line.page);
-        let lacking = line.missing_permission.iter().map(|permission| format!("  missing permission: {permission}\n"));
-        let commands = line.commands.iter().map(|command| format!("  {command}\n"));
-        [heading].into_iter().chain(lacking).chain(commands)
-    });
-    let shown: String = shown.collect();
-    if shown.is_empty() { shown } else { shown + "\n" }
-}
-
-/// A line for each destination.
-fn each(paths: &[ServicePath], medium: Medium) -> String {
-    let mut sheet = Sheet::new(&["destination", "request", "what"]);
-    for path in paths {
-        let word = match path.passage {
-            Passage::Open => "passes",
-            Passage::Blocked => "fails",
-            Passage::Unknown => "unknown",
-        };
-        sheet.add(vec![
-            Cell::plain(path.destination.service.as_str()),
-            Cell::new(word, tone_of(path.passage)),
-            Cell::plain(path.conclusion.as_str()),
-        ]);
-    }
-    sheet.text(medium)
-}
-
-fn tone(verdict: PlaceVerdict) -> Tone {
-    match verdict {
-        PlaceVerdict::Ok => Tone::Good,
-        PlaceVerdict::Fault => Tone::Bad,
-        PlaceVerdict::Possible | PlaceVerdict::Unknown => Tone::Pending,
-        PlaceVerdict::NotNeeded => Tone::Faint,
-    }
-}
-
-fn tone_of(passage: Passage) -> Tone {
-    match passage {
-        Passage::Open => Tone::Good,
-        Passage::Blocked => Tone::Bad,
-        Passage::Unknown => Tone::Pending,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use diagnosis::{Caller, PathEnd, Place};
+    use diagnosis::PathEnd;
 
     use super::*;
 
-    fn end(service: &str) -> PathEnd {
-        PathEnd { service: service.to_owned(), partition: None, namespace: None, datacenter: None, peer: None }
-    }
-
-    fn line(place: Place, verdict: PlaceVerdict, what: &str, command: Option<&str>) -> PathLine {
-        PathLine {
-            place,
-            verdict,
-            what: what.to_owned(),
-            change: None,
-            commands: command.map(str::to_owned).into_iter().collect(),
-            missing_permission: (verdict == PlaceVerdict::Unknown).then(|| "ec2:DescribeNetworkAcls".to_owned()),
-            page: format!("path.md#{}", place.as_str()),
-            is_unread: verdict == PlaceVerdict::Unknown,
-        }
-    }
-
-    fn denied() -> ServicePath {
-        let command = "consul intention create -allow web api";
-        ServicePath {
-            source: end("web"),
-            destination: end("api"),
-            request: None,
-            lines: vec![
-                line(Place::Name, PlaceVerdict::Ok, "api (tcp) means api", None),
-                line(Place::Permission, PlaceVerdict::Fault, "web → api: intention web → api denies it", Some(command)),
-                line(Place::Network, PlaceVerdict::Unknown, "could not be read", None),
-            ],
-            passage: Passage::Blocked,
-            conclusion: "Requests from web to api fail: web → api: intention web → api denies it".to_owned(),
-        }
-    }
-
-    fn report(paths: Vec<ServicePath>, callers: Option<Vec<Caller>>) -> PathReport {
-        PathReport { read_at: "2026-11-23T11:40:02Z".parse().unwrap(), paths, callers, problems: Vec::new() }
-    }
-
-    fn shown(report: &PathReport) -> String {
-        text(report, Medium { width: None, in_colour: false })
-    }
-
-    #[test]
-    fn path_is_shown_place_by_place_with_commands_to_copy_and_the_sentence_last() {
-        let expected = "place       verdict  what\n\
-            name        ok       api (tcp) means api\n\
-            permission  fault    web → api: intention web → api denies it\n\
-            network     unknown  could not be read\n\n\
-            permission (path.md#permission):\n\
-            \x20 consul intention create -allow web api\n\
-            network (path.md#network):\n\
-            \x20 missing permission: ec2:DescribeNetworkAcls\n\n\
-            Requests from web to api fail: web → api: intention web → api denies it\n";
-        assert_eq!(shown(&report(vec![denied()], None)), expected);
-    }
-
-    #[test]
-    fn several_destinations_get_a_line_each() {
-        let open = ServicePath {
-            destination: end("orders"),
-            passage: Passage::Open,
-            conclusion: "Nothing that was read stops requests from web to orders".to_owned(),
-            ..denied()
+    fn report(passage: Passage) -> PathReport {
+        let end = |service: &str| PathEnd {
+            service: service.to_owned(),
+            partition: None,
+            namespace: None,
+            datacenter: None,
+            peer: None,
         };
-        let expected = "destination  request  what\n\
-            api          fails    Requests from web to api fail: web → api: intention web → api denies it\n\
-            orders       passes   Nothing that was read stops requests from web to orders\n";
-        assert_eq!(shown(&report(vec![denied(), open], None)), expected);
-        assert!(shown(&report(Vec::new(), None)).starts_with("No destination: "));
-    }
-
-    #[test]
-    fn callers_are_listed_with_their_intentions() {
-        let caller = |source: &str, action: &str, intention: &str| Caller {
-            source: source.to_owned(),
-            action: action.to_owned(),
-            intention: intention.to_owned(),
-        };
-        let callers = vec![caller("web", "allow", "intention web → api"), caller("*", "deny", "default policy")];
-        let expected = "source  may call  by\n\
-            web     allow     intention web → api\n\
-            *       deny      default policy\n";
-        assert_eq!(shown(&report(Vec::new(), Some(callers))), expected);
+        let (source, destination) = (end("web"), end("api"));
+        let path =
+            ServicePath { source, destination, request: None, lines: Vec::new(), passage, conclusion: String::new() };
+        PathReport { read_at: Timestamp::UNIX_EPOCH, paths: vec![path], callers: None, problems: Vec::new() }
     }
 
     #[test]
     fn exit_code_says_whether_the_request_arrives_and_whether_all_was_read() {
-        let of = |passage| report(vec![ServicePath { passage, ..denied() }], None);
-        assert_eq!(exit(&of(Passage::Open)), Exit::Clean);
-        assert_eq!(exit(&of(Passage::Blocked)), Exit::Findings);
-        assert_eq!(exit(&of(Passage::Unknown)), Exit::Unusable);
-        let unread = PathReport { problems: vec!["Consul could not be read".to_owned()], ..of(Passage::Blocked) };
+        assert_eq!(exit(&report(Passage::Open)), Exit::Clean);
+        assert_eq!(exit(&report(Passage::Blocked)), Exit::Findings);
+        assert_eq!(exit(&report(Passage::Unknown)), Exit::Unusable);
+        let unread = PathReport { problems: vec!["Consul could not be read".to_owned()], ..report(Passage::Blocked) };
         assert_eq!(exit(&unread), Exit::Unusable);
     }
 }

@@ -245,6 +245,7 @@ struct TokenEntry {
     policies: Option<Vec<Named>>,
     namespace: Option<String>,
     create_time: Option<String>,
+    expiration_time: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -318,6 +319,7 @@ fn listed(entry: TokenEntry, tenancy: &Tenancy) -> Option<ListedToken> {
         is_local: entry.local,
         grants: grants.into(),
         created_at: entry.create_time.and_then(|at| at.parse().ok()),
+        expires_at: entry.expiration_time.and_then(|at| at.parse().ok()),
         tenancy,
     })
 }

@@ -49,7 +49,7 @@ impl MeshEntry {
     /// The directions that demand TLS 1.3 and name no groups for the exchange of keys, so that the servers choose them.
     pub fn directions_without_groups(&self) -> Vec<Direction> {
         let leaves_groups_open = |direction: &Direction| {
-            let Some(tls) = self.0.get("TLS").and_then(|tls| tls.get(direction.as_str())) else { return false };
+            let Some(tls) = self.tls(*direction) else { return false };
             let names_groups = |groups: &Value| groups.as_array().is_some_and(|groups| !groups.is_empty());
             tls.get("TLSMinVersion").and_then(Value::as_str) == Some(TLS_1_3)
                 && !tls.get("ECDHCurves").is_some_and(names_groups)
@@ -82,12 +82,44 @@ impl MeshEntry {
     /// The lowest TLS version that proxies take and the highest that they offer, if no connection can have both.
     pub fn contradicting_versions(&self) -> Option<(&str, &str)> {
         let version = |direction: Direction, bound: &str| {
-            let version = self.0.get("TLS")?.get(direction.as_str())?.get(bound)?.as_str()?;
+            let version = self.tls(direction)?.get(bound)?.as_str()?;
             Some(version).filter(|version| version.starts_with("TLSv1_"))
         };
         let lowest = version(Direction::Incoming, "TLSMinVersion")?;
         let highest = version(Direction::Outgoing, "TLSMaxVersion")?;
         (lowest > highest).then_some((lowest, highest))
+    }
+
+    /// The groups for the exchange of keys that proxies take and those that they offer, if no connection can have both.
+    pub fn contradicting_groups(&self) -> Option<(Vec<&str>, Vec<&str>)> {
+        let groups = |direction: Direction| {
+            let groups = self.tls(direction)?.get("ECDHCurves")?.as_array()?;
+            Some(groups.iter().filter_map(Value::as_str).collect::<Vec<&str>>()).filter(|groups| !groups.is_empty())
+        };
+        let (taken, offered) = (groups(Direction::Incoming)?, groups(Direction::Outgoing)?);
+        (!taken.iter().any(|group| offered.contains(group))).then_some((taken, offered))
+    }
+
+    /// What it demands of the connections between proxies, for example `Incoming.TLSMinVersion TLSv1_3`. `TLS_AUTO` demands nothing.
+    pub fn tls_settings(&self) -> Vec<String> {
+        let in_direction = |direction: Direction| {
+            let fields = self.tls(direction).into_iter().flatten();
+            fields.filter_map(move |(name, value)| {
+                let value = match value {
+                    Value::String(text) if text != "TLS_AUTO" => text.clone(),
+                    Value::Array(texts) if !texts.is_empty() => {
+                        texts.iter().filter_map(Value::as_str).collect::<Vec<&str>>().join(" or ")
+                    }
+                    _ => return None,
+                };
+                Some(format!("{}.{name} {value}", direction.as_str()))
+            })
+        };
+        [Direction::Incoming, Direction::Outgoing].into_iter().flat_map(in_direction).collect()
+    }
+
+    fn tls(&self, direction: Direction) -> Option<&Fields> {
+        self.0.get("TLS")?.get(direction.as_str())?.as_object()
     }
 
     /// Its partition (Enterprise).

@@ -78,9 +78,12 @@ impl RouteDefinition {
 
     /// How long a request may take, if the route says so, for example `30s`.
     pub fn request_timeout(&self) -> Option<&str> {
-        let timeout = self.destination.as_ref()?.request_timeout.as_str();
-        Some(timeout).filter(|it| !["", "0s"].contains(it))
+        given_timeout(&self.destination.as_ref()?.request_timeout)
     }
+}
+
+fn given_timeout(timeout: &str) -> Option<&str> {
+    Some(timeout).filter(|it| !["", "0s"].contains(it))
 }
 
 /// A part of the requests.
@@ -97,6 +100,8 @@ pub struct ChainSplit {
 #[serde(rename_all = "PascalCase")]
 pub struct ChainResolver {
     pub target: String,
+    #[serde(default, deserialize_with = "or_default")]
+    request_timeout: String,
     failover: Option<ChainFailover>,
 }
 
@@ -108,6 +113,11 @@ struct ChainFailover {
 }
 
 impl ChainResolver {
+    /// How long a request may take, if the resolver says so (Consul 1.15 and newer).
+    pub fn request_timeout(&self) -> Option<&str> {
+        given_timeout(&self.request_timeout)
+    }
+
     /// The targets that get the requests while no instance of the first one passes, in their order.
     pub fn failover(&self) -> &[String] {
         self.failover.as_ref().map(|failover| failover.targets.as_slice()).unwrap_or_default()
@@ -126,6 +136,18 @@ pub struct ChainTarget {
     pub peer: String,
     #[serde(deserialize_with = "or_default")]
     pub subset: SubsetDefinition,
+    /// The beginning of the names of its clusters in Envoy.
+    #[serde(rename = "SNI")]
+    pub sni: String,
+    #[serde(deserialize_with = "or_default")]
+    mesh_gateway: GatewayMode,
+}
+
+/// How requests to another datacenter or partition get there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(crate) struct GatewayMode {
+    pub(crate) mode: String,
 }
 
 /// Which instances of a service are in a subset.
@@ -141,7 +163,7 @@ impl DiscoveryChain {
     pub fn of_peer(service: &str, peer: &str) -> Self {
         let id = format!("{service}.{peer}");
         let target = ChainTarget { service: service.to_owned(), peer: peer.to_owned(), ..ChainTarget::default() };
-        let resolver = ChainResolver { target: id.clone(), failover: None };
+        let resolver = ChainResolver { target: id.clone(), request_timeout: String::new(), failover: None };
         Self {
             service_name: service.to_owned(),
             datacenter: String::new(),
@@ -154,6 +176,12 @@ impl DiscoveryChain {
 }
 
 impl ChainTarget {
+    /// The mode of mesh gateways, with which requests leave the datacenter or the partition: `local` or `remote`; others go there
+    /// without a gateway.
+    pub fn gateway_mode(&self) -> &str {
+        &self.mesh_gateway.mode
+    }
+
     /// Where its service is. Community Edition, in which `asked` has no names, answers with `default` for both.
     pub fn tenancy(&self, asked: &Tenancy) -> Tenancy {
         match (asked, self.partition.parse(), self.namespace.parse()) {

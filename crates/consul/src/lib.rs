@@ -24,6 +24,7 @@ mod credential;
 mod discovery_chain;
 mod endpoints;
 mod error;
+mod gateways;
 mod http;
 mod intentions;
 mod limits;
@@ -47,9 +48,10 @@ pub use self::{
     },
     endpoints::{ConnectorError, TlsSettings},
     error::{ConsulError, Refusal, classify},
+    gateways::{ExportedService, GatewayRoute},
     http::HttpConsul,
     intentions::{HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched},
-    limits::{CallLimits, OutlierDetection, ServiceLimits},
+    limits::{CallLimits, EnvoyExtension, OutlierDetection, ProxyDefaults, ServiceLimits},
     peerings::Peering,
     proxies::{ConnectProxy, ProxyPlace, RegisteredUpstream},
     request::RetryPolicy,

@@ -12,7 +12,7 @@ use mesh::{
 use serde::Deserialize;
 
 use crate::{
-    discovery_chain::ChainOverrides,
+    discovery_chain::{ChainOverrides, GatewayMode},
     error::ConsulError,
     http::HttpConsul,
     request::{Request, or_default},
@@ -32,8 +32,18 @@ pub struct ConnectProxy {
     pub critical_checks: Vec<String>,
     /// Whether the app's traffic is redirected to it.
     pub is_transparent: bool,
+    /// Whether it is a gateway to a service outside of the mesh.
+    pub is_terminating_gateway: bool,
     /// Where the app listens; 0 if it takes no requests.
     pub local_service_port: u16,
+    /// The address of the app; empty for 127.0.0.1.
+    pub local_service_address: String,
+    /// The protocol of the app, if the proxy was registered with one: it replaces that of the config entries.
+    pub protocol: Option<String>,
+    /// After how many milliseconds it ends a request, if it was registered with a time.
+    pub local_request_timeout_ms: Option<i64>,
+    /// Where proxies of other datacenters connect to, if it has another address for them.
+    pub wan: Option<(String, u16)>,
     /// The services that it listens for.
     pub upstreams: Vec<RegisteredUpstream>,
 }
@@ -61,12 +71,6 @@ pub struct RegisteredUpstream {
     config: OpaqueConfig,
     #[serde(default, deserialize_with = "or_default")]
     mesh_gateway: GatewayMode,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct GatewayMode {
-    mode: String,
 }
 
 impl RegisteredUpstream {
@@ -107,13 +111,24 @@ struct ServicePart {
     #[serde(rename = "ID")]
     id: String,
     #[serde(default)]
+    kind: String,
+    #[serde(default)]
     address: String,
     #[serde(default)]
     port: u16,
     #[serde(default, deserialize_with = "or_default")]
+    tagged_addresses: BTreeMap<String, TaggedAddress>,
+    #[serde(default, deserialize_with = "or_default")]
     meta: BTreeMap<String, String>,
     #[serde(default, deserialize_with = "or_default")]
     proxy: ProxyPart,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct TaggedAddress {
+    address: String,
+    port: u16,
 }
 
 #[derive(Default, Deserialize)]
@@ -121,6 +136,9 @@ struct ServicePart {
 struct ProxyPart {
     mode: String,
     local_service_port: u16,
+    local_service_address: String,
+    #[serde(deserialize_with = "or_default")]
+    config: OpaqueConfig,
     #[serde(deserialize_with = "or_default")]
     upstreams: Vec<RegisteredUpstream>,
 }
@@ -135,6 +153,7 @@ struct CheckPart {
 impl From<ProxyAnswer> for ConnectProxy {
     fn from(answer: ProxyAnswer) -> Self {
         let ProxyAnswer { node, service, checks } = answer;
+        let config = &service.proxy.config.0;
         let is_critical = |check: &CheckPart| check.status == CheckStatus::Critical.as_str();
         Self {
             task: service.meta.get(TASK_ID_META).and_then(|id| id.parse().ok()),
@@ -144,7 +163,12 @@ impl From<ProxyAnswer> for ConnectProxy {
             port: service.port,
             critical_checks: checks.into_iter().filter(is_critical).map(|check| check.name).collect(),
             is_transparent: service.proxy.mode == "transparent",
+            is_terminating_gateway: service.kind == "terminating-gateway",
+            protocol: config.get("protocol").and_then(|it| it.as_str()).map(str::to_owned),
+            local_request_timeout_ms: config.get("local_request_timeout_ms").and_then(serde_json::Value::as_i64),
+            wan: service.tagged_addresses.get("wan").map(|wan| (wan.address.clone(), wan.port)),
             local_service_port: service.proxy.local_service_port,
+            local_service_address: service.proxy.local_service_address,
             upstreams: service.proxy.upstreams,
         }
     }

@@ -126,6 +126,7 @@ pub(crate) fn login_token(number: u8) -> ListedToken {
         is_local: true,
         grants: Grants { services: vec![web], ..Grants::default() },
         created_at: Some(minutes_ago(59)),
+        expires_at: None,
         tenancy: Tenancy::Community,
     }
 }

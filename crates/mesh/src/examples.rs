@@ -61,6 +61,7 @@ pub(crate) fn token(accessor: u128, description: &str) -> ListedToken {
         is_local: true,
         grants: Grants::default(),
         created_at: None,
+        expires_at: None,
         tenancy: Tenancy::Community,
     }
 }

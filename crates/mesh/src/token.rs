@@ -94,6 +94,8 @@ pub struct ListedToken {
     pub grants: Grants,
     /// When it was created; `None` if the time cannot be parsed.
     pub created_at: Option<Timestamp>,
+    /// When Consul deletes it; `None` without an end.
+    pub expires_at: Option<Timestamp>,
     pub tenancy: Tenancy,
 }
 

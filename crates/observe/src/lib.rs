@@ -13,6 +13,7 @@
 //!
 //! A controller refuses where a value is missing; a diagnosis goes on and says so. Both read with the same functions.
 
+mod border;
 mod catalog;
 mod changes;
 mod clock;
@@ -30,6 +31,7 @@ mod network;
 mod observer;
 mod path;
 mod problem;
+mod proxy_output;
 mod selection;
 mod survey;
 mod tasks;
@@ -47,11 +49,13 @@ pub use aws::{
 };
 pub use consul::{
     CaRoot, CallLimits, ChainNode, ChainOverrides, ChainResolver, ChainTarget, ConnectProxy, ConsulError, Datacenter,
-    Direction, DiscoveryChain, HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched,
-    MeshEntry, OutlierDetection, OwnToken, Peering, RegisteredUpstream, ServiceLimits,
+    Direction, DiscoveryChain, EnvoyExtension, ExportedService, GatewayRoute, HttpMatch, Intention, IntentionAction,
+    IntentionEnd, IntentionPermission, Matched, MeshEntry, OutlierDetection, OwnToken, Peering, ProxyDefaults,
+    RegisteredUpstream, ServiceLimits,
 };
 
 pub use self::{
+    border::{Beyond, Border, BorderReading, GatewayMode, GatewayPlace, Origin},
     catalog::roles_of,
     changes::{ReadErrors, keep_retryable},
     clock::{Clock, Deadline, OutOfTime, SystemClock, Timed, TimestampCache},
@@ -74,6 +78,7 @@ pub use self::{
     observer::Observer,
     path::{Answer, DestinationReading, MeshReading, PathReader, ServiceAt, SourceReading},
     problem::Problem,
+    proxy_output::{Endpoint, HeldCertificate, Listener, ProxyOutput, ProxyOutputError, Rejection},
     selection::{SelectError, select_clusters},
     survey::{Reading, Skipped, Survey, SweepCause, SweepOrder, Waited},
     tasks::{ClusterStatuses, namesakes},

@@ -7,12 +7,18 @@ use std::{
 };
 
 use consul::{
-    CaRoot, ChainOverrides, ChainTarget, ConnectProxy, Datacenter, DiscoveryChain, HttpConsul, Intention, IntentionEnd,
-    Logins as _, MeshEntry, Peering, ProxyPlace, RegisteredUpstream, ServiceLimits,
+    CaRoot, ChainOverrides, ChainTarget, ConnectProxy, Datacenter, DiscoveryChain, ExportedService, GatewayRoute,
+    HttpConsul, Intention, IntentionEnd, Logins as _, MeshEntry, Peering, ProxyDefaults, ProxyPlace,
+    RegisteredUpstream, ServiceLimits,
 };
-use mesh::tenancy::Tenancy;
+use mesh::tenancy::{Tenancy, TenancyName};
 
-use crate::{concurrency::concurrently_in_order, inspected::InspectionError, inspection::Inspector};
+use crate::{
+    border::{BorderReading, GatewayPlace, Origin},
+    concurrency::concurrently_in_order,
+    inspected::InspectionError,
+    inspection::Inspector,
+};
 
 /// What was read, or why it was not.
 pub type Answer<T> = Result<T, InspectionError>;
@@ -34,6 +40,8 @@ pub struct MeshReading {
     pub roots: Answer<Vec<CaRoot>>,
     /// The config entry `mesh` of the caller's partition; `None` if Consul has no such entry.
     pub entry: Answer<Option<MeshEntry>>,
+    /// The config entry `proxy-defaults` of the caller's partition; `None` if Consul has no such entry.
+    pub proxy_defaults: Answer<Option<ProxyDefaults>>,
 }
 
 /// What is read of the service that calls.
@@ -42,6 +50,8 @@ pub struct SourceReading {
     pub service: ServiceAt,
     pub proxies: Answer<Vec<ConnectProxy>>,
     pub limits: Answer<Option<ServiceLimits>>,
+    /// The routes of the API gateway of this name, if no proxy of the service is registered.
+    pub routes: Option<Answer<Vec<GatewayRoute>>>,
 }
 
 /// What is read of the service that is called.
@@ -59,6 +69,7 @@ pub struct DestinationReading {
     /// The peering, if the service is a peer's; `None` in it if there is no such peering.
     pub peering: Option<Answer<Option<Peering>>>,
     pub limits: Answer<Option<ServiceLimits>>,
+    pub borders: BorderReading,
 }
 
 impl ServiceAt {
@@ -104,9 +115,13 @@ impl SourceReading {
 }
 
 impl DestinationReading {
-    /// The addresses of the proxies of all targets.
+    /// The addresses of the proxies of all targets, and of the gateways before them.
     pub fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> {
-        self.proxies.values().flatten().flatten().filter_map(|proxy| proxy.address.parse().ok())
+        let proxies = self.proxies.values().flatten().flatten();
+        let gateways = self.borders.gateways.values().flatten().flatten();
+        let of_wan = |proxy: &ConnectProxy| proxy.wan.as_ref().map(|(address, _)| address.clone());
+        let addresses = proxies.chain(gateways).flat_map(move |proxy| [Some(proxy.address.clone()), of_wan(proxy)]);
+        addresses.flatten().filter_map(|address| address.parse().ok())
     }
 }
 
@@ -130,22 +145,37 @@ impl PathReader<'_> {
         Ok(self.consul.datacenter().await?)
     }
 
-    /// Three requests.
+    /// Four requests.
     pub async fn mesh(&self, tenancy: &Tenancy) -> MeshReading {
-        let (datacenter, roots, entry) =
-            tokio::join!(self.datacenter(), self.consul.ca_roots(), self.consul.mesh_entry(tenancy));
-        MeshReading { datacenter, roots: roots.map_err(Into::into), entry: entry.map_err(Into::into) }
+        let (datacenter, roots, entry, proxy_defaults) = tokio::join!(
+            self.datacenter(),
+            self.consul.ca_roots(),
+            self.consul.mesh_entry(tenancy),
+            self.consul.proxy_defaults(tenancy)
+        );
+        let (roots, entry) = (roots.map_err(Into::into), entry.map_err(Into::into));
+        MeshReading { datacenter, roots, entry, proxy_defaults: proxy_defaults.map_err(Into::into) }
     }
 
-    /// Two requests.
+    /// Two requests; two more for the routes of an API gateway, if no proxy is registered.
     pub async fn source(&self, service: &ServiceAt) -> SourceReading {
         let (proxies, limits) = tokio::join!(self.proxies(service, ""), self.limits(service));
-        SourceReading { service: service.clone(), proxies, limits }
+        let routes = match proxies.as_deref() {
+            Ok([]) => Some(self.consul.routes_of(&service.name, &service.tenancy).await.map_err(Into::into)),
+            Ok(_) | Err(_) => None,
+        };
+        SourceReading { service: service.clone(), proxies, limits, routes }
     }
 
     /// One request for its limits, one for the chain or the peering, one for each target, and one for each service among the targets;
-    /// one more for the names of all services, if a target has no proxy. The caller's upstream has the `overrides`.
-    pub async fn destination(&self, service: &ServiceAt, overrides: &ChainOverrides) -> DestinationReading {
+    /// one more for the names of all services, if a target has no proxy; and those of [`Self::borders`]. The caller's upstream has the
+    /// `overrides`.
+    pub async fn destination(
+        &self,
+        service: &ServiceAt,
+        overrides: &ChainOverrides,
+        origin: Origin<'_>,
+    ) -> DestinationReading {
         let ServiceAt { name, tenancy, datacenter, peer } = service;
         let chain = match peer {
             Some(peer) => Ok(DiscoveryChain::of_peer(name, peer)),
@@ -172,8 +202,21 @@ impl PathReader<'_> {
             None => None,
         };
         let limits = if peer.is_none() { self.limits(service).await } else { Ok(None) };
+        let borders = match &chain {
+            Ok(chain) => self.borders(origin, service, chain).await,
+            Err(_) => BorderReading::default(),
+        };
         let (service, chain) = (service.clone(), chain.map_err(Into::into));
-        DestinationReading { service, chain, proxies, intentions, names, peering, limits }
+        DestinationReading { service, chain, proxies, intentions, names, peering, limits, borders }
+    }
+
+    pub(crate) async fn gateways(&self, place: &GatewayPlace) -> Answer<Vec<ConnectProxy>> {
+        self.catalog.clone()?;
+        Ok(self.consul.mesh_gateways(&place.tenancy, place.datacenter.as_deref()).await?)
+    }
+
+    pub(crate) async fn exports(&self, partition: &TenancyName) -> Answer<Vec<ExportedService>> {
+        Ok(self.consul.exported_services(&Tenancy::default_namespace_of(partition.clone())).await?)
     }
 
     /// The intentions with a service at one end, in order of precedence. One request.

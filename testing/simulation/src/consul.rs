@@ -272,6 +272,7 @@ impl World {
             is_local: record.auth_method.is_some(),
             grants: grants_of(&record.grants),
             created_at: Some(self.consul_time(record.created)),
+            expires_at: None,
             tenancy: record.tenancy.clone(),
         };
         let in_partition = self.consul.tokens.iter().filter(|r| r.tenancy.partition() == tenancy.partition());

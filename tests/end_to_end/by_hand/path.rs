@@ -178,6 +178,18 @@ async fn a_request_is_followed_until_nothing_stops_it() {
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.errors);
     let last = said.out.lines().last().unwrap();
     assert_eq!(last, format!("Nothing that was read stops requests from {web} to {api}"));
+    // What the proxy says of itself is read from a file
+    let file = format!("{}/{web}-proxy.txt", env!("CARGO_TARGET_TMPDIR"));
+    let dump = json!({ "configs": [{ "@type": "type.googleapis.com/envoy.admin.v3.ListenersConfigDump" }] });
+    std::fs::write(&file, format!("Starting session with SessionId: ecs-1\r\n{dump}\r\n")).unwrap();
+    let said = services.ask(&aws.url, &consul.url, &[web, api, "--proxy-output", &file]).await;
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.errors);
+    let last = said.out.lines().last().unwrap();
+    assert!(last.contains("the proxy itself has no listener 127.0.0.1:1234"), "{last}");
+    std::fs::write(&file, "curl: not found\n").unwrap();
+    let said = services.ask(&aws.url, &consul.url, &[web, api, "--proxy-output", &file]).await;
+    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{}", said.errors);
+    assert!(said.errors.contains("has no answer of Envoy to /certs, /clusters or /config_dump"), "{}", said.errors);
     // Without the rule of its security group, it is blocked on the way
     let closed = services.network(FROM_NOBODY).await;
     let said = services.ask(&closed.url, &consul.url, &[web, api]).await;

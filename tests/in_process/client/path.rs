@@ -148,3 +148,37 @@ async fn policy_for_calls_is_the_one_for_intentions_or_else_that_of_acls() {
     let own = |acls: &str, own: &str| json!({ "ACLResolverSettings": { "ACLDefaultPolicy": acls }, "DefaultIntentionPolicy": own });
     assert!(policy(own("deny", "allow")).await && !policy(own("allow", "deny")).await);
 }
+
+#[tokio::test]
+async fn mesh_gateways_are_those_of_a_filtered_answer_alone() {
+    let of = async |release: &'static str| {
+        let (_, consul) = against(move |_, _| recorded(release, "mesh gateways")).await;
+        consul.mesh_gateways(&Tenancy::Community, None).await
+    };
+    assert_eq!(of("1.22").await.unwrap(), []);
+    // Consul 1.8 overlooks the filter, and answers with every service
+    let unfiltered = of("1.8.7").await.unwrap_err();
+    assert!(
+        matches!(&unfiltered, ConsulError::Malformed { reason, .. } if reason.contains("gateways")),
+        "{unfiltered:?}"
+    );
+}
+
+#[tokio::test]
+async fn exported_services_are_those_of_the_api_or_else_of_the_entry() {
+    let (server, consul) = against(|_, _| recorded("1.22", "exported services")).await;
+    let exported = consul.exported_services(&enterprise()).await.unwrap();
+    assert_eq!(exported.len(), 1);
+    assert!(!exported[0].is_export("api", "team"), "to a peer only");
+    assert_eq!(server.lines().len(), 1);
+    // Before 1.17.3
+    let entry = json!({ "Name": "team", "Services": [{ "Name": "*", "Consumers": [{ "Peer": "east" }, { "Partition": "front" }] }] });
+    let (_, consul) = against(move |request, _| match request.uri.as_str() {
+        uri if uri.contains("/config/exported-services/team") => Answer::ok(entry.to_string()),
+        uri if uri.contains("token/self") => Answer::ok(r#"{"AccessorID":"a"}"#),
+        _ => recorded("1.8.7", "exported services"),
+    })
+    .await;
+    let exported = consul.exported_services(&enterprise()).await.unwrap();
+    assert!(exported[0].is_export("api", "front") && !exported[0].is_export("api", "back"), "{exported:?}");
+}

@@ -110,6 +110,7 @@ fn tokens_are_compared_by_accessor_and_by_holder() {
         is_local: true,
         grants: Grants::default(),
         created_at: None,
+        expires_at: None,
         tenancy: Tenancy::Community,
     };
     let tokens = tokens(vec![token(1, ""), token(3, "Token for web service\nconsul.hashicorp.com/cluster: prod")]);

@@ -23,7 +23,14 @@ pub(super) struct Leg<'a> {
     /// How requests come here, as a part of a sentence; empty if all do.
     pub(super) by: String,
     /// How long a request may take, if a route says so.
-    pub(super) timeout: Option<&'a str>,
+    route_timeout: Option<&'a str>,
+}
+
+impl<'a> Leg<'a> {
+    /// How long a request may take, if a route or the resolver says so.
+    pub(super) fn timeout(&self) -> Option<&'a str> {
+        self.route_timeout.or_else(|| self.resolver.request_timeout())
+    }
 }
 
 impl<'a> PathEvidence<'a> {
@@ -51,14 +58,10 @@ impl<'a> PathEvidence<'a> {
     /// The service of a target. Its datacenter is named only if it is another one.
     pub(super) fn service_of(&self, target: &ChainTarget) -> ServiceAt {
         let asked = &self.destination.service;
-        // A chain that no datacenter was named for was compiled in the caller's own.
-        let compiled = self.destination.chain.as_ref().ok().filter(|_| asked.datacenter.is_none());
-        let own = match (&self.mesh.datacenter, compiled) {
-            (Ok(datacenter), _) => Some(&datacenter.name),
-            (Err(_), compiled) => compiled.map(|chain| &chain.datacenter),
-        };
+        let origin = self.origin();
+        let own = origin.datacenter(asked, self.destination.chain.as_ref().ok());
         let service = asked.of_target(target);
-        if service.datacenter.as_ref() == own { service.everywhere() } else { service }
+        if service.datacenter.as_deref() == own { service.everywhere() } else { service }
     }
 }
 
@@ -101,8 +104,8 @@ impl<'a> Walk<'a, '_> {
         }
         let Some(resolver) = resolver else { return };
         if let Some((id, target)) = self.chain.targets.get_key_value(&resolver.target) {
-            let (taken, by, timeout) = (branch.taken, branch.by.clone(), branch.timeout);
-            self.legs.push(Leg { id, target, resolver, taken, by, timeout });
+            let (taken, by, route_timeout) = (branch.taken, branch.by.clone(), branch.timeout);
+            self.legs.push(Leg { id, target, resolver, taken, by, route_timeout });
         }
     }
 

@@ -6,6 +6,7 @@ use super::{
     chain::{Leg, Taken},
     evidence::{PathEvidence, SERVICE_READ, ServiceTask, named, not_read},
     name::takes_over,
+    proxy_output,
     report::{PathLine, Place},
     source_tasks::{counted_proxies, of_task},
 };
@@ -22,11 +23,25 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
             "the discovery chain could not be read, so it is not known who is called",
         )];
     }
-    let lines: Vec<PathLine> = evidence.targets().iter().filter_map(|leg| of_leg(evidence, leg)).collect();
+    let legs = evidence.targets();
+    let mut lines: Vec<PathLine> =
+        legs.iter().flat_map(|leg| of_leg(evidence, leg).into_iter().chain(by_gateway(evidence, leg))).collect();
     if lines.is_empty() {
-        return vec![PathLine::not_needed(PLACE, "the name leads to no proxy")];
+        lines.push(PathLine::not_needed(PLACE, "the name leads to no proxy"));
     }
+    lines.extend(proxy_output::instances(evidence));
     lines
+}
+
+/// A terminating gateway needs a token that may write the service it leads to. consul-ecs gives its role no rule.
+fn by_gateway(evidence: &PathEvidence<'_>, leg: &Leg<'_>) -> Option<PathLine> {
+    let mut proxies = evidence.destination.proxies.get(leg.id)?.as_deref().ok()?.iter();
+    let gateway = proxies.find(|proxy| proxy.is_terminating_gateway)?;
+    let what = format!(
+        r#"requests leave the mesh by the terminating gateway {}: its token needs service "{}" {{ policy = "write" }}"#,
+        gateway.id, leg.target.service
+    );
+    Some(PathLine::possible(PLACE, what).with_command("consul acl role list"))
 }
 
 fn of_leg(evidence: &PathEvidence<'_>, leg: &Leg<'_>) -> Option<PathLine> {
@@ -67,9 +82,40 @@ fn of_leg(evidence: &PathEvidence<'_>, leg: &Leg<'_>) -> Option<PathLine> {
     }
     // Consul looks at the checks of the proxy alone: the service behind it may fail.
     let failing: Vec<&ServiceTask<'_>> = tasks.iter().filter(|task| fails_behind_its_proxy(task, proxies)).collect();
+    let address = app_of(proxies);
     Some(match failing.first() {
-        Some(task) => PathLine::possible(PLACE, format!("{of_all}, but {}", of_task(task))).with_command(why),
-        None => PathLine::ok(PLACE, of_all),
+        Some(task) => {
+            let what = format!("{of_all}, but {}. Its proxy reaches the app at {address} alone", of_task(task));
+            PathLine::possible(PLACE, what).with_command(why)
+        }
+        None => other_port(&tasks, proxies, &of_all).unwrap_or_else(|| PathLine::ok(PLACE, of_all)),
+    })
+}
+
+/// Where the proxies send requests: the address and the port of the app.
+fn app_of(proxies: &[ConnectProxy]) -> String {
+    let Some(proxy) = proxies.first() else { return String::new() };
+    let address = if proxy.local_service_address.is_empty() { "127.0.0.1" } else { &proxy.local_service_address };
+    format!("{address}:{}", proxy.local_service_port)
+}
+
+/// A task whose proxy sends requests to a port that no container has.
+fn other_port(tasks: &[ServiceTask<'_>], proxies: &[ConnectProxy], of_all: &str) -> Option<PathLine> {
+    tasks.iter().find_map(|task| {
+        let id = task.member.task.arn.id();
+        let proxy = proxies.iter().find(|proxy| proxy.task.as_ref() == Some(id))?;
+        let containers = &task.member.definition.containers;
+        let ports: Vec<String> = containers.iter().flat_map(|it| &it.ports).map(u16::to_string).collect();
+        let (port, revision) = (proxy.local_service_port, task.member.definition.arn.short_name());
+        let is_unmapped = port != 0 && !ports.is_empty() && !ports.contains(&port.to_string());
+        let what = format!(
+            "{of_all}, but their app is registered at port {port}, and the containers of {revision} have {}",
+            ports.join(", ")
+        );
+        let change = format!(
+            "Set service.port in CONSUL_ECS_CONFIG_JSON of task definition {revision} to the app's, and deploy it"
+        );
+        is_unmapped.then(|| PathLine::possible(PLACE, what).changed_by(change))
     })
 }
 

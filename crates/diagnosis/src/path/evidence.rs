@@ -8,13 +8,14 @@ use mesh::{
     tenancy::{Tenancy, TenancyName},
 };
 use observe::{
-    CallError, ConnectProxy, ConsulError, DestinationReading, Ec2Error, InspectedCluster, Inspection, InspectionError,
-    MeshReading, NetworkReading, ServiceAt, SourceReading,
+    Border, CallError, ChainTarget, ConnectProxy, ConsulError, DestinationReading, Ec2Error, InspectedCluster,
+    Inspection, InspectionError, MeshReading, NetworkReading, Origin, ProxyOutput, ServiceAt, SourceReading,
 };
+use serde_json::Value;
 
 use super::report::{PathEnd, PathLine, Place};
 use crate::{
-    doctor::quoted,
+    doctor::{quoted, word},
     status::{OnNode, TaskVerdict, verdict},
     tokens::Tokens,
     unread::unread,
@@ -38,6 +39,8 @@ pub struct PathEvidence<'a> {
     pub destination: &'a DestinationReading,
     pub network: &'a NetworkReading,
     pub request: Option<&'a HttpRequest>,
+    /// What a proxy of either service says of itself.
+    pub proxy_output: Option<&'a ProxyOutput>,
     /// The only task that is asked about, of the service that calls.
     pub from_task: Option<&'a TaskId>,
     pub now: Timestamp,
@@ -50,6 +53,16 @@ pub(super) struct ServiceTask<'a> {
 }
 
 impl<'a> PathEvidence<'a> {
+    pub(super) fn origin(&self) -> Origin<'a> {
+        Origin { source: self.source, mesh: self.mesh }
+    }
+
+    /// The border before a target, if it is in another place.
+    pub(super) fn border(&self, target: &ChainTarget) -> Option<Border> {
+        let chain = self.destination.chain.as_ref().ok()?;
+        self.origin().border(&self.destination.service, chain, target)
+    }
+
     /// The clusters in which a service may have tasks: none if it is another datacenter's or a peer's.
     fn own_clusters(&self, service: &ServiceAt) -> &'a [InspectedCluster] {
         let is_own = service.datacenter.is_none() && service.peer.is_none();
@@ -137,6 +150,19 @@ pub(super) const SERVICE_READ: &str = r#"service_prefix "" { policy = "read" }"#
 pub(super) const PEERING_READ: &str = r#"peering = "read""#;
 /// The rule with which a token may read the configuration of a server.
 pub(super) const AGENT_READ: &str = r#"agent_prefix "" { policy = "read" }"#;
+
+/// The rule with which a token may read exported services, and the routes of gateways.
+pub(super) const MESH_READ: &str = r#"mesh = "read""#;
+
+/// The command that shows a config entry.
+pub(super) fn read_entry(kind: &str, name: &str) -> String {
+    format!("consul config read -kind {kind} -name {}", word(name))
+}
+
+/// The command that writes a config entry. It replaces the whole entry.
+pub(super) fn write_entry(entry: &Value) -> String {
+    format!("echo {} | consul config write -", quoted(&entry.to_string()))
+}
 
 /// A service in words, with its place if it has one.
 pub(super) fn named(service: &ServiceAt) -> String {

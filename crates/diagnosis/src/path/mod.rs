@@ -16,10 +16,12 @@ mod limits;
 mod name;
 mod network;
 mod permission;
+mod proxy_output;
 mod report;
 mod source_tasks;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 mod trust;
 mod url;
 mod way_out;

@@ -5,20 +5,24 @@ use observe::{Answer, CallError, ConnectProxy, ConsulError, InspectionError};
 
 use super::{
     chain::{Leg, Taken},
-    evidence::{PathEvidence, SERVICE_READ, named, not_read},
+    evidence::{PathEvidence, SERVICE_READ, named, not_read, read_entry},
     report::{PathLine, Place},
+    timeouts,
 };
-use crate::doctor::word;
 
 const PLACE: Place = Place::Name;
-/// How long Envoy waits for an answer if no route says so:
-/// <https://developer.hashicorp.com/consul/docs/reference/config-entry/service-router#routes-destination-requesttimeout>
-const DEFAULT_TIMEOUT: &str = "15s";
+/// The protocol of a service unless a config entry says otherwise.
+const TCP: &str = "tcp";
+/// What Consul says of a chain whose services have several protocols, or one that its routers and splitters cannot have.
+const CONTRADICTIONS: [&str; 2] = ["uses inconsistent protocols", "does not permit advanced routing"];
 
 pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
     let chain = match &evidence.destination.chain {
         Ok(chain) => chain,
-        Err(error) => return vec![not_read(PLACE, error, SERVICE_READ)],
+        Err(error) => {
+            let line = contradiction(evidence, error).unwrap_or_else(|| not_read(PLACE, error, SERVICE_READ));
+            return vec![line];
+        }
     };
     if let Some(peer) = &evidence.destination.service.peer {
         return vec![PathLine::not_needed(PLACE, format!("the routers and resolvers of peer {peer} decide there"))];
@@ -30,7 +34,55 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
     }
     let is_http = is_http(&chain.protocol);
     let means: Vec<String> = legs.iter().map(|leg| meaning(evidence, leg, is_http)).collect();
-    vec![PathLine::ok(PLACE, format!("{} ({}) means {}", chain.service_name, chain.protocol, means.join("; ")))]
+    let asked =
+        if evidence.request.is_some() && !is_http { ". No route or permission for requests applies" } else { "" };
+    let what = format!("{} ({}) means {}{asked}", chain.service_name, chain.protocol, means.join("; "));
+    let differing = [protocol_of_upstream(evidence), legs.iter().find_map(|leg| protocol_of_proxies(evidence, leg))];
+    [PathLine::ok(PLACE, what)].into_iter().chain(differing.into_iter().flatten()).collect()
+}
+
+/// A chain that Consul does not compile. It refuses to write such entries, but an older release, or a change of `proxy-defaults`, may
+/// leave them.
+fn contradiction(evidence: &PathEvidence<'_>, error: &InspectionError) -> Option<PathLine> {
+    let InspectionError::Call(CallError::Consul(ConsulError::Refused { reason, .. })) = error else { return None };
+    let is_it = CONTRADICTIONS.iter().any(|part| reason.contains(part));
+    let change = "Give all services of the chain one protocol, and with a router or a splitter http, http2 or grpc";
+    let read = read_entry("service-defaults", &evidence.destination.service.name);
+    is_it.then(|| PathLine::fault(PLACE, reason.as_str()).changed_by(change).with_command(read))
+}
+
+/// An upstream that is not HTTP, although its service is: Consul compiles its chain without routers and splitters.
+fn protocol_of_upstream(evidence: &PathEvidence<'_>) -> Option<PathLine> {
+    let service = &evidence.destination.service;
+    let of_upstream = evidence.source.upstreams_to(service).find_map(|upstream| upstream.overrides().protocol)?;
+    let of_entry = evidence.destination.limits.as_ref().ok()?.as_ref().and_then(|entry| entry.protocol.as_deref());
+    let of_all = evidence.mesh.proxy_defaults.as_ref().ok()?.as_ref().and_then(|entry| entry.protocol());
+    let own = of_entry.filter(|protocol| !protocol.is_empty()).or(of_all).unwrap_or(TCP);
+    let what = format!(
+        "the upstream {} has the protocol {of_upstream}, and its service {own}: routers and splitters do not apply",
+        service.name
+    );
+    let line = || PathLine::possible(PLACE, what).with_command(read_entry("service-defaults", &service.name));
+    (is_http(own) && !is_http(&of_upstream)).then(line)
+}
+
+/// Proxies that were registered with another protocol than callers use.
+fn protocol_of_proxies(evidence: &PathEvidence<'_>, leg: &Leg<'_>) -> Option<PathLine> {
+    let called = &evidence.destination.chain.as_ref().ok()?.protocol;
+    let service = evidence.service_of(leg.target);
+    let own = evidence.registered_protocol(leg).filter(|own| own != called)?;
+    let what =
+        format!("the proxies of {} were registered with the protocol {own}, and callers use {called}", named(&service));
+    let change = format!("Set Protocol in the service-defaults of {}, and leave it out of proxy.config", service.name);
+    Some(PathLine::possible(PLACE, what).changed_by(change).with_command(read_entry("service-defaults", &service.name)))
+}
+
+impl PathEvidence<'_> {
+    /// The protocol that the proxies of a target were registered with: it replaces that of the config entries.
+    pub(super) fn registered_protocol(&self, leg: &Leg<'_>) -> Option<&str> {
+        let proxies = self.destination.proxies.get(leg.id)?.as_deref().ok()?;
+        proxies.iter().find_map(|proxy| proxy.protocol.as_deref())
+    }
 }
 
 /// Whether a proxy looks into the requests of this protocol.
@@ -46,7 +98,7 @@ fn meaning(evidence: &PathEvidence<'_>, leg: &Leg<'_>, is_http: bool) -> String 
         [] => String::new(),
         targets => format!(", with failover to {}", targets.join(", ")),
     };
-    let timeout = leg.timeout.unwrap_or(DEFAULT_TIMEOUT);
+    let timeout = leg.timeout().unwrap_or(timeouts::DEFAULT);
     let timeout = if is_http { format!(", an answer within {timeout}") } else { String::new() };
     format!("{by}{target}{failover}{timeout}")
 }
@@ -96,7 +148,7 @@ fn line(leg: &Leg<'_>, what: String) -> PathLine {
 /// A target without a proxy.
 fn missing(evidence: &PathEvidence<'_>, leg: &Leg<'_>, target: &str) -> Option<PathLine> {
     let (asked, service) = (&evidence.destination.service, evidence.service_of(leg.target));
-    let read = |kind: &str| format!("consul config read -kind {kind} -name {}", word(&asked.name));
+    let read = |kind: &str| read_entry(kind, &asked.name);
     if !leg.target.service_subset.is_empty() {
         let filter = &leg.target.subset.filter;
         let what = format!("{target}, which has no instance: none fulfils {filter}");
@@ -108,7 +160,14 @@ fn missing(evidence: &PathEvidence<'_>, leg: &Leg<'_>, target: &str) -> Option<P
         return None;
     }
     let names = evidence.destination.names.iter().flatten().flatten().map(String::as_str);
-    let near = nearest(&service.name, names.filter(|name| *name != service.name));
+    if names.clone().any(|name| name == service.name) {
+        let what =
+            format!("{target}, which is in the catalog without a proxy, and no terminating gateway takes its requests");
+        let change =
+            format!("Start {} with a proxy, or add it to the config entry of a terminating gateway", service.name);
+        return Some(line(leg, what).changed_by(change).with_command("consul config list -kind terminating-gateway"));
+    }
+    let near = nearest(&service.name, names);
     let known = near.map(|near| format!(". Consul has a service {near}")).unwrap_or_default();
     let what = format!("{target}, of which Consul has no proxy, and ECS runs no task{known}");
     let is_asked = service.name == asked.name && leg.by.is_empty();

@@ -3,7 +3,7 @@
 
 use std::net::Ipv4Addr;
 
-use observe::{Answer, ConnectProxy, GroupRule, Interface, NetworkAcl, Ports, RulePeer};
+use observe::{Answer, ConnectProxy, GatewayMode, GroupRule, Interface, NetworkAcl, Ports, RulePeer};
 
 use super::{
     chain::{Leg, Taken},
@@ -24,9 +24,8 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
     let sources: Vec<&ConnectProxy> = sources.filter(is_asked).collect();
     let mut connections = Vec::new();
     for leg in evidence.targets() {
-        let proxies = evidence.destination.proxies.get(leg.id).into_iter().flatten().flatten();
-        for to in proxies.filter(|proxy| proxy.is_passing()) {
-            connections.extend(sources.iter().map(|from| Connection::new(evidence, from, to, &leg)));
+        for to in first_hops(evidence, &leg) {
+            connections.extend(sources.iter().map(|from| Connection::new(evidence, &from.address, to, &leg)));
         }
     }
     let Some(first) = connections.first() else {
@@ -50,7 +49,25 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
     found
 }
 
-/// A connection from one proxy to another.
+/// Where the proxies of the caller connect to, with the port: the proxies of a target, or the gateways before them.
+fn first_hops<'a>(evidence: &PathEvidence<'a>, leg: &Leg<'a>) -> Vec<(&'a str, u16)> {
+    let destination = evidence.destination;
+    let border = evidence.border(leg.target);
+    let gateway = border.as_ref().and_then(|border| border.gateways.first());
+    let is_own = border.as_ref().is_some_and(|border| border.mode == GatewayMode::Local);
+    let proxies = match gateway {
+        Some(place) => destination.borders.gateways.get(place),
+        None => destination.proxies.get(leg.id),
+    };
+    let passing = proxies.into_iter().flatten().flatten().filter(|proxy| proxy.is_passing());
+    let address = |proxy: &'a ConnectProxy| match &proxy.wan {
+        Some((address, port)) if gateway.is_some() && !is_own => (address.as_str(), *port),
+        _ => (proxy.address.as_str(), proxy.port),
+    };
+    passing.map(address).collect()
+}
+
+/// A connection from one proxy to another, or to a gateway.
 struct Connection<'a> {
     from: Ends<'a>,
     to: Ends<'a>,
@@ -84,16 +101,15 @@ enum Allowed {
 }
 
 impl<'a> Connection<'a> {
-    fn new(evidence: &PathEvidence<'a>, from: &'a ConnectProxy, to: &'a ConnectProxy, leg: &Leg<'a>) -> Self {
-        let end = |proxy: &'a ConnectProxy| {
+    fn new(evidence: &PathEvidence<'a>, from: &'a str, (to, port): (&'a str, u16), leg: &Leg<'a>) -> Self {
+        let end = |address: &'a str| {
             let known = evidence.network.interfaces.as_ref().ok();
-            let address: Option<Ipv4Addr> = proxy.address.parse().ok();
-            let found = known.zip(address).and_then(|(known, address)| known.get(&address));
+            let found = known.zip(address.parse().ok()).and_then(|(known, parsed): (_, Ipv4Addr)| known.get(&parsed));
             let only = found.filter(|found| found.len() == 1).and_then(|found| found.first());
-            Ends { address: &proxy.address, interface: only }
+            Ends { address, interface: only }
         };
         let (rules, acls) = (&evidence.network.rules, &evidence.network.acls);
-        Self { from: end(from), to: end(to), port: to.port, taken: leg.taken, rules, acls }
+        Self { from: end(from), to: end(to), port, taken: leg.taken, rules, acls }
     }
 
     /// Both interfaces, if they are known and in one VPC.

@@ -7,13 +7,15 @@ use observe::{Answer, Intention, IntentionAction, IntentionPermission, Matched, 
 
 use super::{
     chain::Taken,
-    evidence::{AGENT_READ, HttpRequest, PathEvidence, SERVICE_READ, named, not_read},
+    evidence::{AGENT_READ, HttpRequest, PathEvidence, SERVICE_READ, named, not_read, read_entry},
     name::is_http,
     report::{PathLine, Place},
 };
 use crate::doctor::word;
 
 const PLACE: Place = Place::Permission;
+/// The extension with which a proxy asks another service before it lets a request through.
+const EXT_AUTHZ: &str = "builtin/ext-authz";
 
 pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
     if let Some(peer) = &evidence.destination.service.peer {
@@ -28,19 +30,36 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
             "the discovery chain could not be read, so it is not known who is called",
         )];
     };
-    let mut services: BTreeMap<ServiceAt, Taken> = BTreeMap::new();
+    let mut services: BTreeMap<ServiceAt, (Taken, bool)> = BTreeMap::new();
     for leg in evidence.legs() {
-        let taken = services.entry(evidence.service_of(leg.target).everywhere()).or_insert(leg.taken);
+        let is_http = is_http(evidence.registered_protocol(&leg).unwrap_or(&chain.protocol));
+        let service = evidence.service_of(leg.target).everywhere();
+        let (taken, _) = services.entry(service).or_insert((leg.taken, is_http));
         if leg.taken == Taken::Surely {
             *taken = Taken::Surely;
         }
     }
-    let is_http = is_http(&chain.protocol);
-    let call = |(service, taken): (ServiceAt, Taken)| {
+    let call = |(service, (taken, is_http)): (ServiceAt, (Taken, bool))| {
         let intentions = evidence.destination.intentions.get(&service)?;
         Some(Call { evidence, service, taken, is_http }.judge(intentions))
     };
-    services.into_iter().filter_map(call).collect()
+    services.into_iter().filter_map(call).chain(external_authorization(evidence)).collect()
+}
+
+/// Another service that decides too, by an extension of the proxies at either end.
+fn external_authorization(evidence: &PathEvidence<'_>) -> Option<PathLine> {
+    let (source, destination) = (&evidence.source.service.name, &evidence.destination.service.name);
+    let entries = [(source, &evidence.source.limits), (destination, &evidence.destination.limits)];
+    let of_services = entries.iter().filter_map(|(name, limits)| {
+        let limits = limits.as_ref().ok()?.as_ref()?;
+        Some(("service-defaults", name.as_str(), &limits.envoy_extensions))
+    });
+    let of_all = evidence.mesh.proxy_defaults.as_ref().ok().and_then(Option::as_ref);
+    let of_all = of_all.map(|defaults| ("proxy-defaults", "global", &defaults.envoy_extensions));
+    let mut entries = of_services.chain(of_all);
+    let (kind, name, _) = entries.find(|(_, _, extensions)| extensions.iter().any(|it| it.name == EXT_AUTHZ))?;
+    let what = format!("the extension {EXT_AUTHZ} in the {kind} of {name} lets another service decide too");
+    Some(PathLine::possible(PLACE, what).with_command(read_entry(kind, name)))
 }
 
 /// A call to one of the services that the name means.
@@ -94,7 +113,7 @@ impl Call<'_> {
             return self
                 .denied(&what)
                 .changed_by("Set the protocol of the service to http, or allow it without permissions")
-                .with_command(format!("consul config read -kind service-defaults -name {}", word(&self.service.name)));
+                .with_command(read_entry("service-defaults", &self.service.name));
         }
         let Some(request) = self.evidence.request else {
             let what = format!("{}: {words} decides by request. Pass --http METHOD PATH", self.between());
@@ -118,10 +137,7 @@ impl Call<'_> {
                     "Allow it by a permission before that one in the service-intentions of {}",
                     intention.destination_name
                 ))
-                .with_command(format!(
-                    "consul config read -kind service-intentions -name {}",
-                    word(&intention.destination_name)
-                )),
+                .with_command(read_entry("service-intentions", &intention.destination_name)),
         }
     }
 

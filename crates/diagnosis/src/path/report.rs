@@ -21,9 +21,9 @@ pub enum Place {
     Permission,
     /// Whether security groups and network ACLs let the connection through.
     Network,
-    /// What may cut off some of the requests: limits, outlier detection, TLS versions.
+    /// What may cut off some of the requests: limits, outlier detection, times, TLS settings.
     Limits,
-    /// Whether the service of a peer is exported to this cluster.
+    /// Whether a service of another place is exported to the caller's, and whether gateways lead there.
     Border,
     /// The proxies that take the request.
     DestinationTasks,

@@ -72,16 +72,24 @@ impl std::fmt::Display for NamedAddress<'_> {
 }
 
 impl NamedAddress<'_> {
-    /// Why nothing listens at the address, although its port is the upstream's.
+    /// Why nothing listens at the address, or perhaps not, although its port is the upstream's.
     fn misses(&self, upstream: &RegisteredUpstream) -> Option<PathLine> {
         let listens = address(upstream);
-        let is_at = |wanted: &str| listens == wanted || listens == Ipv4Addr::UNSPECIFIED.to_string();
-        let is_missed = match self.address.host {
-            LocalHost::V6 => !["::1", "::"].contains(&listens),
-            LocalHost::V4 => !is_at(LocalHost::V4.as_str()),
-            // A resolver may try ::1 first, and 127.0.0.1 next.
-            LocalHost::Name => !is_at(LocalHost::V4.as_str()) && !["::1", "::"].contains(&listens),
-        };
-        is_missed.then(|| PathLine::possible(PLACE, format!("{self}, and the upstream listens on {listens}")))
+        let is_at_v4 = listens == LocalHost::V4.as_str() || listens == Ipv4Addr::UNSPECIFIED.to_string();
+        let is_at_v6 = ["::1", "::"].contains(&listens);
+        let possible =
+            |why: &str| Some(PathLine::possible(PLACE, format!("{self}, and the upstream listens on {listens}{why}")));
+        match self.address.host {
+            LocalHost::V6 if is_at_v6 => None,
+            LocalHost::V4 if is_at_v4 => None,
+            // Both addresses, as a resolver may try them.
+            LocalHost::Name if listens == "::" => None,
+            LocalHost::Name if is_at_v4 => {
+                let change = format!("Name 127.0.0.1 instead of localhost in {}", self.address.variable);
+                possible(": localhost may mean ::1 first, and some clients try no other address")
+                    .map(|line| line.changed_by(change))
+            }
+            _ => possible(""),
+        }
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use audit::spelling::nearest;
-use mesh::arn::TaskId;
+use mesh::{arn::TaskId, consul_ecs::ports};
 use observe::{ConnectProxy, RegisteredUpstream, ServiceAt};
 
 use super::{
-    evidence::{PathEvidence, SERVICE_READ, named, not_read},
+    evidence::{MESH_READ, PathEvidence, SERVICE_READ, named, not_read, read_entry},
+    proxy_output,
     report::{PathLine, Place},
     source_tasks::counted_proxies,
 };
@@ -25,15 +26,36 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
     };
     let proxies: Vec<&ConnectProxy> = proxies.collect();
     if proxies.is_empty() {
-        return vec![PathLine::not_needed(PLACE, "no proxy is registered, so nothing listens for the app")];
+        let none = || PathLine::not_needed(PLACE, "no proxy is registered, so nothing listens for the app");
+        return vec![by_routes(evidence).unwrap_or_else(none)];
     }
     let way = Ways { evidence, proxies };
-    vec![
-        way.port_taken_twice()
-            .or_else(|| way.none())
-            .or_else(|| way.transparent_on_fargate())
-            .unwrap_or_else(|| way.ok()),
-    ]
+    let line = way
+        .port_taken_twice()
+        .or_else(|| way.none())
+        .or_else(|| way.transparent_on_fargate())
+        .or_else(|| way.port_of_container())
+        .unwrap_or_else(|| way.ok());
+    [line].into_iter().chain(proxy_output::listener(evidence)).collect()
+}
+
+/// An API gateway has no upstreams: its routes lead to services.
+fn by_routes(evidence: &PathEvidence<'_>) -> Option<PathLine> {
+    let (gateway, wanted) = (&evidence.source.service.name, &evidence.destination.service.name);
+    let routes = match evidence.source.routes.as_ref()? {
+        Ok(routes) if routes.is_empty() => return None,
+        Ok(routes) => routes,
+        Err(error) => return Some(not_read(PLACE, error, MESH_READ)),
+    };
+    let leading = routes.iter().find(|route| route.services().any(|service| service == wanted));
+    Some(match leading {
+        Some(route) => {
+            PathLine::ok(PLACE, format!("the {} {} of gateway {gateway} leads to {wanted}", route.kind, route.name))
+        }
+        None => PathLine::fault(PLACE, format!("no route of gateway {gateway} leads to {wanted}"))
+            .changed_by(format!("Add {wanted} to an http-route or a tcp-route with the parent {gateway}"))
+            .with_commands(routes.iter().map(|route| read_entry(&route.kind, &route.name))),
+    })
 }
 
 /// Whether the question is about calls through a proxy.
@@ -132,6 +154,34 @@ impl<'a> Ways<'a> {
                 self.in_definition(proxy)
             );
             Some(PathLine::fault(PLACE, what).changed_by(change))
+        })
+    }
+
+    /// A listener of the upstream on a port that something else in the task listens on: the proxy itself, or a container, if it does
+    /// on what its port mappings say.
+    fn port_of_container(&self) -> Option<PathLine> {
+        self.proxies.iter().find_map(|proxy| {
+            let own = self.upstream(proxy)?;
+            let (port, listens) = (own.local_bind_port, format!("{}:{}", address(own), own.local_bind_port));
+            let line = |line: PathLine| {
+                let change =
+                    format!("Give it another localBindPort in CONSUL_ECS_CONFIG_JSON{}", self.in_definition(proxy));
+                line.changed_by(change)
+            };
+            if [proxy.port, ports::ENVOY_ADMIN, ports::READINESS].contains(&port) {
+                let what = format!(
+                    "the upstream {} of proxy {} listens on {listens}, which the proxy needs itself",
+                    own.destination_name, proxy.id
+                );
+                return Some(line(PathLine::fault(PLACE, what)));
+            }
+            let containers = self.evidence.member_of(proxy).map(|member| member.definition.containers.as_slice());
+            let container = containers.unwrap_or_default().iter().find(|container| container.ports.contains(&port))?;
+            let what = format!(
+                "the upstream {} of proxy {} listens on {listens}, and container {} has a port mapping for {port}",
+                own.destination_name, proxy.id, container.name
+            );
+            Some(line(PathLine::possible(PLACE, what)))
         })
     }
 

@@ -18,6 +18,7 @@ use mesh::{identity::MeshService, member::MemberTask, task::TaskPhase, tenancy::
 use observe::{InspectedCluster, Inspection, MemberService, UntaggedTask};
 
 pub(crate) use self::held_up::HeldUp;
+pub(crate) use self::outlier_detection::notes as outlier_notes;
 use self::task::{Leftover, gap};
 pub(crate) use self::task::{
     OnNode, TIME_TO_DEREGISTER, TaskVerdict, first_line, is_service_token_gone, login_tokens, maintenance, remedy,
@@ -253,7 +254,7 @@ impl<'a> Row<'a> {
     fn notes(&self) -> Vec<String> {
         let added = self.cluster.added.iter().filter(|(id, _)| self.tasks.iter().any(|it| it.task.arn.id() == id));
         let added = added.map(|(id, end)| format!("task {id} runs without a container that AWS has added: {end}"));
-        outlier_detection::notes(self.cluster, |service| self.is_its(service)).into_iter().chain(added).collect()
+        outlier_notes(self.cluster, |service| self.is_its(service)).into_iter().chain(added).collect()
     }
 
     /// Fewer tasks run than are wanted, and one has failed, or cannot be started.

@@ -14,7 +14,7 @@ use crate::unread::unread;
 const INTERVAL: &str = "interval";
 
 /// What Consul does not use of what the revisions of some services bring, or that this is unknown: one sentence for each revision.
-pub(super) fn notes(cluster: &InspectedCluster, is_its: impl Fn(&MeshService) -> bool) -> Vec<String> {
+pub(crate) fn notes(cluster: &InspectedCluster, is_its: impl Fn(&MeshService) -> bool) -> Vec<String> {
     let brought = cluster.brought_outlier_detection().filter(|(service, ..)| is_its(service));
     let notes = brought.filter_map(|(service, definition, settings)| {
         let revision = definition.arn.short_name();

@@ -6,6 +6,7 @@ mod limits;
 mod name;
 mod network;
 mod permission;
+mod proxy_output;
 mod tasks;
 mod trust;
 mod url;
@@ -14,8 +15,9 @@ mod way_out;
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use observe::{
-    CaRoot, CallError, ConnectProxy, ConsulError, Datacenter, DestinationReading, DiscoveryChain, Ec2Error, Inspection,
-    InspectionError, Intention, MeshReading, NetworkReading, ServiceAt, SourceReading,
+    BorderReading, CaRoot, CallError, ConnectProxy, ConsulError, Datacenter, DestinationReading, DiscoveryChain,
+    Ec2Error, Inspection, InspectionError, Intention, MeshReading, NetworkReading, ProxyOutput, ServiceAt,
+    SourceReading,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -45,10 +47,14 @@ struct Recorded {
 
 /// What a release answered.
 fn answer(version: &str, case: &str) -> Value {
+    answer_with(200, version, case)
+}
+
+fn answer_with(expected: u16, version: &str, case: &str) -> Value {
     static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| serde_json::from_str(ANSWERS).unwrap());
     let row = ROWS.iter().find(|row| row.case == case).unwrap_or_else(|| panic!("{case}"));
     let Recorded { status, body } = &row.answers[version];
-    assert_eq!(*status, 200, "{case}: {body}");
+    assert_eq!(*status, expected, "{case}: {body}");
     body.clone()
 }
 
@@ -91,13 +97,17 @@ struct World {
     destination: DestinationReading,
     network: NetworkReading,
     request: Option<HttpRequest>,
+    proxy_output: Option<ProxyOutput>,
     from_task: Option<mesh::arn::TaskId>,
 }
 
 impl World {
     /// web has two healthy tasks whose proxies have an upstream api; api has a proxy that passes, and web may call it.
     fn new(version: &str) -> Self {
-        let proxy = proxies(version, "proxies of the node, merged").remove(0);
+        // As it was registered: without what the config entries of the recording added.
+        let mut merged = answer(version, "proxies of the node, merged");
+        merged[0]["Service"]["Proxy"]["Upstreams"][0]["Config"] = Value::Null;
+        let proxy = serde_json::from_value::<Vec<ConnectProxy>>(merged).unwrap().remove(0);
         let of_task = |number| ConnectProxy { task: Some(id(number)), ..proxy.clone() };
         let chain = chain(version, "nothing configured, default deny");
         let api = proxies(version, "nothing configured, default deny: healthy proxies");
@@ -115,11 +125,13 @@ impl World {
                 }),
                 roots: Ok(vec![root("2026-01-01T00:00:00Z", "2036-01-01T00:00:00Z")]),
                 entry: Ok(None),
+                proxy_defaults: Ok(None),
             },
             source: SourceReading {
                 service: service("web"),
                 proxies: Ok(vec![of_task(1), of_task(2)]),
                 limits: Ok(None),
+                routes: None,
             },
             destination: DestinationReading {
                 service: service("api"),
@@ -129,9 +141,11 @@ impl World {
                 names: None,
                 peering: None,
                 limits: Ok(None),
+                borders: BorderReading::default(),
             },
             network: network::open(),
             request: None,
+            proxy_output: None,
             from_task: None,
         }
     }
@@ -159,6 +173,7 @@ impl World {
             destination: &self.destination,
             network: &self.network,
             request: self.request.as_ref(),
+            proxy_output: self.proxy_output.as_ref(),
             from_task: self.from_task.as_ref(),
             now: now(),
         })

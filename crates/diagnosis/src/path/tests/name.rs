@@ -1,5 +1,8 @@
 //! Routers, splitters and resolvers.
 
+use observe::ProxyDefaults;
+use serde_json::json;
+
 use super::*;
 
 #[test]
@@ -129,4 +132,101 @@ fn route_to_nothing_is_a_fault_of_the_requests_that_take_it() {
         );
         assert_line(version, Place::Name, PlaceVerdict::Ok, "means api", asked(Some(get("/v1"))));
     }
+}
+
+#[test]
+fn protocols_that_contradict_each_other_are_a_fault_and_another_refusal_is_unknown() {
+    for version in BOTH {
+        let refused = |reason: String| {
+            move |world: &mut World| {
+                let subject = "discovery chain of service api".to_owned();
+                world.destination.chain = Err(ConsulError::Refused { subject, status: 500, reason }.into());
+            }
+        };
+        for (case, part) in [
+            ("write: a splitter with another protocol", r#"service "api-canary" has "tcp" which is not "http""#),
+            ("write: a router for tcp", r#"uses a protocol "tcp" that does not permit advanced routing"#),
+        ] {
+            let recorded = answer_with(500, version, case).as_str().unwrap().to_owned();
+            let line = assert_line(version, Place::Name, PlaceVerdict::Fault, part, refused(recorded));
+            assert!(line.change.unwrap().contains("one protocol"), "{version}");
+        }
+        assert_line(version, Place::Name, PlaceVerdict::Unknown, "busy", refused("busy".to_owned()));
+    }
+}
+
+/// The second line about the name: what is possible although it leads somewhere.
+#[track_caller]
+fn assert_second(part: Option<&str>, change: impl FnOnce(&mut World)) {
+    let mut world = World::new(NEW);
+    change(&mut world);
+    let lines: Vec<PathLine> = world.path().lines.into_iter().filter(|line| line.place == Place::Name).collect();
+    let second = lines.get(1).map(|line| (line.verdict, line.what.contains(part.unwrap_or_default())));
+    assert_eq!(second, part.map(|_| (PlaceVerdict::Possible, true)), "{lines:?}");
+}
+
+#[test]
+fn protocol_of_an_upstream_that_takes_routers_away_is_possible() {
+    let upstream = |protocol: &'static str| {
+        move |world: &mut World| {
+            let upstream =
+                json!({ "DestinationName": "api", "LocalBindPort": 1234, "Config": { "protocol": protocol } });
+            let proxies = world.source.proxies.as_mut().unwrap();
+            for proxy in proxies {
+                proxy.upstreams = vec![serde_json::from_value(upstream.clone()).unwrap()];
+            }
+            let defaults = json!({ "Config": { "protocol": "http" } });
+            world.mesh.proxy_defaults = Ok(Some(serde_json::from_value::<ProxyDefaults>(defaults).unwrap()));
+        }
+    };
+    let part = "the upstream api has the protocol tcp, and its service http: routers and splitters do not apply";
+    assert_second(Some(part), upstream("tcp"));
+    // Of one kind, and one that the service has itself
+    assert_second(None, upstream("grpc"));
+    assert_second(None, |world| {
+        upstream("tcp")(world);
+        world.destination.limits = Ok(Some(serde_json::from_value(json!({ "Protocol": "tcp" })).unwrap()));
+    });
+}
+
+#[test]
+fn protocol_that_proxies_were_registered_with_is_possible_if_callers_use_another() {
+    let registered = |protocol: &'static str| {
+        move |world: &mut World| {
+            let proxies = world.destination.proxies.values_mut().flatten().flatten();
+            proxies.for_each(|proxy| proxy.protocol = Some(protocol.to_owned()));
+        }
+    };
+    assert_second(
+        Some("the proxies of api were registered with the protocol grpc, and callers use tcp"),
+        registered("grpc"),
+    );
+    assert_second(None, registered("tcp"));
+}
+
+#[test]
+fn request_to_a_service_that_is_tcp_takes_no_route() {
+    let part = "api (tcp) means api. No route or permission for requests applies";
+    assert_line(NEW, Place::Name, PlaceVerdict::Ok, part, |world| world.request = Some(get("/v1")));
+    let line = assert_line(NEW, Place::Name, PlaceVerdict::Ok, "api (tcp) means api", |_| {});
+    assert!(!line.what.contains("No route"), "{line:?}");
+}
+
+#[test]
+fn service_outside_of_the_mesh_needs_a_terminating_gateway() {
+    let outside = |names: &'static [&'static str]| {
+        move |world: &mut World| {
+            world.chained(chain(NEW, "nothing configured, default deny"), &["api"]);
+            world.destination.names = Some(Ok(names.iter().map(|name| (*name).to_owned()).collect()));
+        }
+    };
+    let part = "api, which is in the catalog without a proxy, and no terminating gateway takes its requests";
+    assert_line(NEW, Place::Name, PlaceVerdict::Fault, part, outside(&["api"]));
+    assert_line(
+        NEW,
+        Place::Name,
+        PlaceVerdict::Fault,
+        "Consul has no proxy, and ECS runs no task",
+        outside(&["orders"]),
+    );
 }

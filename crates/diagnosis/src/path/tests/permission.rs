@@ -1,5 +1,8 @@
 //! Intentions and the default policy.
 
+use observe::{ProxyDefaults, ServiceLimits};
+use serde_json::json;
+
 use super::*;
 
 #[track_caller]
@@ -123,4 +126,46 @@ fn callers_are_listed_in_order_of_precedence_with_the_default_policy_last() {
     let by_request = callers(&intentions(NEW, "layer 7 permissions"), &Err(refused()));
     assert_eq!(by_request.len(), 1, "{by_request:?}");
     assert_eq!(by_request[0].action, "by permissions");
+}
+
+#[test]
+fn permissions_for_requests_deny_every_connection_of_proxies_that_were_registered_as_tcp() {
+    let registered = |protocol: &'static str| {
+        move |world: &mut World| {
+            with("layer 7 permissions")(world);
+            http(world);
+            world.request = Some(get("/v1/orders"));
+            let proxies = world.destination.proxies.values_mut().flatten().flatten();
+            proxies.for_each(|proxy| proxy.protocol = Some(protocol.to_owned()));
+        }
+    };
+    assert_permission(PlaceVerdict::Fault, "which deny every connection", registered("tcp"));
+    assert_permission(PlaceVerdict::Ok, "allows GET /v1/orders", registered("http"));
+}
+
+#[test]
+fn service_that_decides_too_is_possible() {
+    let extension =
+        |name: &str| json!({ "EnvoyExtensions": [{ "Name": name, "Arguments": { "ProxyType": "connect-proxy" } }] });
+    let decided = |change: &dyn Fn(&mut World, Value)| {
+        let of = |name: &str| {
+            let mut world = World::new(NEW);
+            change(&mut world, extension(name));
+            let lines = world.path().lines.into_iter().filter(|line| line.place == Place::Permission);
+            lines.map(|line| (line.verdict, line.what)).nth(1)
+        };
+        assert_eq!(of("builtin/lua"), None);
+        of("builtin/ext-authz").unwrap()
+    };
+    let limits = |fields: Value| Ok(Some(serde_json::from_value::<ServiceLimits>(fields).unwrap()));
+    let said = |entry: &str| {
+        let what = format!("the extension builtin/ext-authz in the {entry} lets another service decide too");
+        (PlaceVerdict::Possible, what)
+    };
+    assert_eq!(decided(&|world, fields| world.destination.limits = limits(fields)), said("service-defaults of api"));
+    assert_eq!(decided(&|world, fields| world.source.limits = limits(fields)), said("service-defaults of web"));
+    let of_all = decided(&|world, fields| {
+        world.mesh.proxy_defaults = Ok(Some(serde_json::from_value::<ProxyDefaults>(fields).unwrap()));
+    });
+    assert_eq!(of_all, said("proxy-defaults of global"));
 }

@@ -3,7 +3,7 @@
 use mesh::catalog::CheckStatus;
 
 use super::*;
-use crate::examples::described;
+use crate::examples::{described, revision};
 
 #[test]
 fn task_without_a_proxy_cannot_call() {
@@ -109,20 +109,54 @@ fn proxy_at_a_loopback_address_takes_no_request() {
     assert_line(NEW, Place::DestinationTasks, PlaceVerdict::Ok, "1 of 1 proxy", at("10.0.0.7"));
 }
 
+/// The service web, which has tasks, is called: by the proxy of its first task.
+fn to_web(world: &mut World) {
+    let mut own = chain(NEW, "nothing configured, default deny");
+    own.targets.values_mut().for_each(|target| target.service = "web".to_owned());
+    world.chained(own, &[]);
+    let proxies = world.destination.proxies.values_mut().flatten().flatten();
+    proxies.for_each(|proxy| proxy.task = Some(id(1)));
+}
+
 #[test]
 fn app_that_fails_behind_a_proxy_that_passes_is_possible() {
-    let to_web = |world: &mut World| {
-        let mut own = chain(NEW, "nothing configured, default deny");
-        own.targets.values_mut().for_each(|target| target.service = "web".to_owned());
-        world.chained(own, &[]);
-        let proxies = world.destination.proxies.values_mut().flatten().flatten();
-        proxies.for_each(|proxy| proxy.task = Some(id(1)));
-    };
     assert_line(NEW, Place::DestinationTasks, PlaceVerdict::Ok, "1 of 1 proxy", to_web);
-    assert_line(NEW, Place::DestinationTasks, PlaceVerdict::Possible, "is not passing", |world| {
+    let part = "Its proxy reaches the app at 127.0.0.1:9090 alone";
+    assert_line(NEW, Place::DestinationTasks, PlaceVerdict::Possible, part, |world| {
         to_web(world);
         let checks = &mut world.observed.clusters[0].catalog.as_mut().unwrap().checks;
         let of_service = checks.iter_mut().filter(|check| check.service_name == "web");
         of_service.for_each(|check| check.status = CheckStatus::Critical);
     });
+}
+
+#[test]
+fn app_that_is_registered_at_a_port_that_no_container_has_is_possible() {
+    let mapped = |ports: &'static [u16]| {
+        move |world: &mut World| {
+            to_web(world);
+            revision(&mut world.observed.clusters[0].tasks[0]).containers[0].ports = ports.to_vec();
+        }
+    };
+    let part = "their app is registered at port 9090, and the containers of web:3 have 8080, 8081";
+    let line = assert_line(NEW, Place::DestinationTasks, PlaceVerdict::Possible, part, mapped(&[8080, 8081]));
+    assert!(line.change.unwrap().starts_with("Set service.port"));
+    // A definition without port mappings says nothing
+    for ports in [&[9090, 8080][..], &[]] {
+        assert_line(NEW, Place::DestinationTasks, PlaceVerdict::Ok, "1 of 1 proxy", mapped(ports));
+    }
+}
+
+#[test]
+fn terminating_gateway_needs_a_permission_that_its_role_does_not_have_by_itself() {
+    let said = |is_gateway: bool| {
+        let mut world = World::new(NEW);
+        let proxies = world.destination.proxies.values_mut().flatten().flatten();
+        proxies.for_each(|proxy| proxy.is_terminating_gateway = is_gateway);
+        let lines = world.path().lines.into_iter().filter(|line| line.place == Place::DestinationTasks);
+        lines.map(|line| line.what).collect::<Vec<String>>()
+    };
+    let part = r#"its token needs service "api" { policy = "write" }"#;
+    assert!(said(true)[1].ends_with(part), "{:?}", said(true));
+    assert_eq!(said(false).len(), 1, "{:?}", said(false));
 }

@@ -31,12 +31,29 @@ fn only_the_active_root_counts() {
 }
 
 #[test]
+fn login_token_that_ends_soon_is_possible() {
+    let until = |end: Option<&str>| {
+        let mut world = World::new(NEW);
+        world.tokens.listed[0].expires_at = end.map(|end| end.parse().unwrap());
+        let lines: Vec<PathLine> = world.path().lines.into_iter().filter(|line| line.place == Place::Trust).collect();
+        (lines[1].verdict, lines[1].what.clone())
+    };
+    let what = format!("the login token of task {} expires at 2026-11-23T13:00:00Z", id(1));
+    assert_eq!(until(Some("2026-11-23T13:00:00Z")), (PlaceVerdict::Possible, what));
+    for end in [None, Some("2026-11-30T12:00:00Z")] {
+        assert!(!until(end).1.contains("login token"), "{end:?}");
+    }
+}
+
+#[test]
 fn what_only_the_proxy_knows_is_said_with_the_command_that_asks_it() {
     let path = World::new(NEW).path();
     let line = path.lines.last().unwrap();
-    let command = format!(
-        "aws ecs execute-command --cluster prod --task {} --container app --interactive --command 'curl -s http://127.0.0.1:19000/certs'",
+    let ask = format!(
+        "aws ecs execute-command --cluster prod --task {} --container app --interactive --command 'curl -s \
+         http://127.0.0.1:19000/certs http://127.0.0.1:19000/clusters http://127.0.0.1:19000/config_dump' > proxy.txt",
         id(1)
     );
-    assert_eq!((line.verdict, line.commands.as_slice()), (PlaceVerdict::Unknown, [command].as_slice()));
+    let read = "ecs-mesh path web api --proxy-output proxy.txt".to_owned();
+    assert_eq!((line.verdict, line.commands.as_slice()), (PlaceVerdict::Unknown, [ask, read].as_slice()));
 }

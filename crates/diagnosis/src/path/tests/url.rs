@@ -20,7 +20,7 @@ fn assert_url(verdict: PlaceVerdict, part: &str, change: impl FnOnce(&mut World)
 
 #[test]
 fn address_of_the_upstream_is_right_and_another_possibly_wrong() {
-    assert_url(PlaceVerdict::Ok, "API_URL of container app names localhost:1234", with("http://localhost:1234/v1"));
+    assert_url(PlaceVerdict::Ok, "API_URL of container app names 127.0.0.1:1234", with("http://127.0.0.1:1234/v1"));
     let part = "API_URL of container app names 127.0.0.1:1235, where no upstream listens. That of api listens on 127.0.0.1:1234";
     assert_url(PlaceVerdict::Possible, part, with("http://127.0.0.1:1235"));
     assert_url(PlaceVerdict::NotNeeded, "no environment variable", |_| {});
@@ -54,6 +54,20 @@ fn address_on_which_the_upstream_does_not_listen_is_possibly_wrong() {
     };
     assert_url(PlaceVerdict::Possible, "and the upstream listens on 127.0.0.2", bound("127.0.0.2"));
     assert_url(PlaceVerdict::Ok, "names 127.0.0.1:1234", bound("0.0.0.0"));
+}
+
+#[test]
+fn localhost_may_mean_another_address_than_the_upstream_s() {
+    let part = "names localhost:1234, and the upstream listens on 127.0.0.1: localhost may mean ::1 first";
+    let line = assert_line(NEW, Place::Url, PlaceVerdict::Possible, part, with("http://localhost:1234"));
+    assert_eq!(line.change.as_deref(), Some("Name 127.0.0.1 instead of localhost in API_URL"));
+    // On both addresses
+    assert_url(PlaceVerdict::Ok, "names localhost:1234", |world| {
+        with("http://localhost:1234")(world);
+        for upstream in world.source.proxies.as_mut().unwrap().iter_mut().flat_map(|proxy| &mut proxy.upstreams) {
+            upstream.local_bind_address = "::".to_owned();
+        }
+    });
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Upstreams and transparent proxy.
 
-use observe::RegisteredUpstream;
+use observe::{GatewayRoute, RegisteredUpstream};
 use serde_json::json;
 
 use super::*;
-use crate::examples::described;
+use crate::examples::{described, revision};
 
 fn assert_way_out(verdict: PlaceVerdict, part: &str, change: impl FnOnce(&mut ConnectProxy)) -> PathLine {
     assert_line(NEW, Place::WayOut, verdict, part, |world| {
@@ -101,4 +101,54 @@ fn revision_of_some_tasks_without_the_upstream_is_a_fault() {
         change(world);
         world.from_task = Some(id(1));
     });
+}
+
+#[test]
+fn port_that_the_proxy_needs_itself_is_a_fault_and_that_of_a_container_possible() {
+    let at = |port: u16| {
+        move |proxy: &mut ConnectProxy| {
+            proxy.upstreams = vec![upstream(json!({ "DestinationName": "api", "LocalBindPort": port }))];
+        }
+    };
+    for port in [20_000, 19_000] {
+        let part = format!("listens on 127.0.0.1:{port}, which the proxy needs itself");
+        assert_way_out(PlaceVerdict::Fault, &part, at(port));
+    }
+    let mapped = |world: &mut World, port: u16| {
+        at(9090)(&mut world.source.proxies.as_mut().unwrap()[0]);
+        revision(&mut world.observed.clusters[0].tasks[0]).containers[0].ports = vec![port];
+    };
+    let part = "listens on 127.0.0.1:9090, and container app has a port mapping for 9090";
+    let line = assert_line(NEW, Place::WayOut, PlaceVerdict::Possible, part, |world| mapped(world, 9090));
+    assert!(line.change.unwrap().starts_with("Give it another localBindPort"));
+    assert_line(NEW, Place::WayOut, PlaceVerdict::Ok, "by 127.0.0.1", |world| mapped(world, 8080));
+}
+
+#[test]
+fn api_gateway_reaches_the_services_of_its_routes() {
+    let routes = |routes: Vec<GatewayRoute>| {
+        move |world: &mut World| {
+            world.source.proxies = Ok(Vec::new());
+            world.source.routes = Some(Ok(routes));
+        }
+    };
+    let route = |fields: Value| serde_json::from_value::<GatewayRoute>(fields).unwrap();
+    let http = |service: &str| {
+        let rules = json!([{ "Services": [{ "Name": service, "Weight": 1 }] }]);
+        route(json!({ "Kind": "http-route", "Name": "shop", "Parents": [{ "Name": "web" }], "Rules": rules }))
+    };
+    let tcp = route(
+        json!({ "Kind": "tcp-route", "Name": "raw", "Parents": [{ "Name": "web" }], "Services": [{ "Name": "api" }] }),
+    );
+    let way_out = |verdict, part, change| assert_line(NEW, Place::WayOut, verdict, part, routes(change));
+    way_out(PlaceVerdict::Ok, "the http-route shop of gateway web leads to api", vec![http("api")]);
+    way_out(PlaceVerdict::Ok, "the tcp-route raw of gateway web leads to api", vec![http("orders"), tcp]);
+    let line = way_out(PlaceVerdict::Fault, "no route of gateway web leads to api", vec![http("orders")]);
+    assert_eq!(line.commands, ["consul config read -kind http-route -name shop"]);
+    way_out(PlaceVerdict::NotNeeded, "no proxy is registered", Vec::new());
+    let unread = assert_line(NEW, Place::WayOut, PlaceVerdict::Unknown, "", |world| {
+        routes(Vec::new())(world);
+        world.source.routes = Some(Err(refused()));
+    });
+    assert_eq!(unread.missing_permission.as_deref(), Some(r#"mesh = "read""#));
 }
