@@ -21,6 +21,7 @@ fn check_registration(subject: &Subject<'_>, findings: &mut Findings) {
     if consul.is_gateway {
         return;
     }
+    findings.extend(repeated_upstreams(consul));
     for (index, exposed) in configuration.list("proxy.expose.paths").into_iter().flatten().enumerate() {
         for key in ["path", "listenerPort"] {
             if is_empty(exposed, key) {
@@ -28,6 +29,43 @@ fn check_registration(subject: &Subject<'_>, findings: &mut Findings) {
                 findings.add(Draft::new(exposed.place.span, message, format!("add {key}")));
             }
         }
+        if let Some(path) = exposed.get("path")
+            && path.text().is_some_and(|text| !text.is_empty() && !text.starts_with('/'))
+        {
+            let message = format!("proxy.expose.paths[{index}].path does not begin with /, so no request has it");
+            findings.add(Draft::new(path.place.span, message, "write the complete path: /metrics"));
+        }
+    }
+}
+
+/// What tells two upstreams apart. Source: `NodeService.Validate`.
+const OF_UPSTREAM: [&str; 6] = [
+    "destinationName",
+    "destinationType",
+    "destinationNamespace",
+    "destinationPartition",
+    "destinationPeer",
+    "datacenter",
+];
+
+fn repeated_upstreams<'d>(consul: &ConsulTask<'d>) -> impl Iterator<Item = Draft> + use<'d> {
+    let upstreams: &'d [Node] = upstreams(consul);
+    upstreams.iter().enumerate().filter_map(move |(index, later)| {
+        let name = later.get("destinationName")?.text().filter(|name| !name.is_empty())?;
+        let is_same = |earlier: &&Node| OF_UPSTREAM.iter().all(|key| is_equal(earlier.get(key), later.get(key)));
+        let earlier = upstreams.iter().take(index).find(is_same)?;
+        let message = format!("two upstreams have the destination {name}");
+        let draft = Draft::new(later.place.span, message, "remove one of the two");
+        Some(draft.note(earlier.place.span, "the other upstream"))
+    })
+}
+
+/// Whether two values are certainly equal texts, or both absent.
+fn is_equal(one: Option<&Node>, other: Option<&Node>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one.text().is_some() && one.text() == other.text(),
+        _ => false,
     }
 }
 

@@ -203,6 +203,10 @@ fn arguments(definition: &Value) -> Option<Map<String, Value>> {
     let mut values = Map::new();
     for (ecs, own) in [
         ("family", "family"),
+        ("cpu", "cpu"),
+        ("memory", "memory"),
+        ("pidMode", "pid_mode"),
+        ("ipcMode", "ipc_mode"),
         ("networkMode", "network_mode"),
         ("requiresCompatibilities", "requires_compatibilities"),
         ("taskRoleArn", "task_role_arn"),
