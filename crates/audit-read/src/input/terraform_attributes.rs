@@ -31,6 +31,12 @@ pub(super) fn definition_node(
     if is_set("network_mode") == Some(false) {
         entries.retain(|entry| entry.key != "networkMode" || !matches!(entry.node.value, Value::Unknown));
     }
+    // A module may leave the size to its callers.
+    for entry in entries.iter_mut().filter(|entry| matches!(entry.key.as_str(), "cpu" | "memory")) {
+        if matches!(entry.node.value, Value::Null) && is_set(&entry.key) == Some(true) {
+            entry.node.value = Value::Unknown;
+        }
+    }
     entries.push(entry("containerDefinitions", containers));
     entries.extend(volumes(values).map(|node| entry("volumes", node)));
     entries.extend(proxy(values).map(|node| entry("proxyConfiguration", node)));

@@ -1,9 +1,9 @@
 //! Ports and variables that are there twice, and volumes that are not there at all.
 
-use std::ops::RangeInclusive;
+use std::{collections::HashMap, ops::RangeInclusive};
 
 use super::{mesh_ports::ports_span, prelude::*};
-use audit_read::definition::PortMapping;
+use audit_read::definition::{PortMapping, Volume};
 use document::Span;
 
 pub(super) static ECS_PORT_TWICE: Rule = Rule::of_task(page!("ecs-port-twice"), Applies::EveryTask, check_port_twice);
@@ -22,18 +22,20 @@ fn check_port_twice(subject: &Subject<'_>, findings: &mut Findings) {
         Some("bridge") => false,
         _ => return,
     };
-    let mut seen: Vec<Mapped<'_>> = Vec::new();
-    for container in &subject.definition.containers.items {
-        for mapping in &container.port_mappings.items {
-            let Some(ports) = interface_ports(mapping, is_shared).filter(|ports| *ports.start() != 0) else { continue };
-            if !mapping.is_tcp() && !mapping.is_udp() {
-                continue;
-            }
-            let mapped = Mapped { container, ports, is_udp: mapping.is_udp(), span: ports_span(mapping) };
-            if let Some(earlier) = seen.iter().find(|earlier| earlier.overlaps(&mapped)) {
-                findings.add(earlier.twice(&mapped));
-            }
-            seen.push(mapped);
+    let containers = subject.definition.containers.items.iter();
+    let mappings = containers.flat_map(|container| container.port_mappings.items.iter().map(move |it| (container, it)));
+    let mut mapped: Vec<Mapped<'_>> =
+        mappings.filter_map(|(container, mapping)| Mapped::of(container, mapping, is_shared)).collect();
+    mapped.sort_by_key(|one| (one.is_udp, *one.ports.start(), one.span));
+    let mut widest: Option<&Mapped<'_>> = None;
+    for one in &mapped {
+        let before = widest.filter(|before| before.is_udp == one.is_udp);
+        if let Some(before) = before.filter(|before| before.ports.end() >= one.ports.start()) {
+            let is_first = before.span <= one.span;
+            findings.add(if is_first { before.twice(one) } else { one.twice(before) });
+        }
+        if before.is_none_or(|before| before.ports.end() <= one.ports.end()) {
+            widest = Some(one);
         }
     }
 }
@@ -43,10 +45,11 @@ fn interface_ports(mapping: &PortMapping, is_shared: bool) -> Option<RangeInclus
     if is_shared { mapping.ports() } else { mapping.host_port.known().map(|port| *port..=*port) }
 }
 
-impl Mapped<'_> {
-    fn overlaps(&self, other: &Self) -> bool {
-        let is_disjoint = self.ports.end() < other.ports.start() || other.ports.end() < self.ports.start();
-        self.is_udp == other.is_udp && !is_disjoint
+impl<'d> Mapped<'d> {
+    fn of(container: &'d Container, mapping: &PortMapping, is_shared: bool) -> Option<Self> {
+        let ports = interface_ports(mapping, is_shared).filter(|ports| *ports.start() != 0)?;
+        let is_udp = mapping.is_udp();
+        (is_udp || mapping.is_tcp()).then(|| Self { container, ports, is_udp, span: ports_span(mapping) })
     }
 
     fn twice(&self, later: &Self) -> Draft {
@@ -70,16 +73,14 @@ pub(super) static ECS_VARIABLE_TWICE: Rule =
     Rule::of_task(page!("ecs-variable-twice"), Applies::EveryTask, check_variable_twice);
 
 fn check_variable_twice(subject: &Subject<'_>, findings: &mut Findings) {
-    for container in &subject.definition.containers.items {
-        let secrets = &container.secrets.items;
-        for (index, secret) in secrets.iter().enumerate() {
-            let Some(name) = secret.name.text() else { continue };
-            let earlier = secrets.iter().take(index).find(|earlier| earlier.name.text() == Some(name));
-            let plain = container.environment.items.iter().find(|variable| variable.name.text() == Some(name));
-            let other = earlier.map(|earlier| earlier.name.span());
-            let Some(other) = other.or_else(|| plain.map(|plain| plain.name.span())) else { continue };
+    for container in subject.definition.containers.items.iter().filter(|it| !it.secrets.items.is_empty()) {
+        let variables = container.environment.items.iter().map(|variable| &variable.name);
+        let mut names: HashMap<&str, Span> = variables.filter_map(|name| Some((name.text()?, name.span()))).collect();
+        for field in container.secrets.items.iter().map(|secret| &secret.name) {
+            let Some(name) = field.text() else { continue };
+            let Some(other) = names.insert(name, field.span()) else { continue };
             let message = format!("{} has the variable {name} twice, once as a secret", container.label());
-            let draft = Draft::new(secret.name.span(), message, "remove one of the two").of(container);
+            let draft = Draft::new(field.span(), message, "remove one of the two").of(container);
             findings.add(draft.note(other, "the other one"));
         }
     }
@@ -98,7 +99,7 @@ fn check_volume_unknown(subject: &Subject<'_>, findings: &mut Findings) {
         for mount in &container.mount_points.items {
             let Some(name) = mount.source_volume.text() else { continue };
             let is_mesh_s = || subject.consul.as_ref().is_some_and(|consul| consul.mounts(name));
-            let may_be = |volume: &audit_read::definition::Volume| volume.name.may_be(name);
+            let may_be = |volume: &Volume| volume.name.may_be(name);
             if volumes.lacks(may_be) && !is_mesh_s() {
                 let message = format!("{} mounts the volume {name}, which the task does not have", container.label());
                 let help = format!("add {{ \"name\": \"{name}\" }} to volumes, or mount another one");

@@ -17,15 +17,17 @@ fn check_fargate_properties(subject: &Subject<'_>, findings: &mut Findings) {
     let has_mesh = subject.consul.is_some() || subject.proxy_configuration().is_some();
     for departure in &definition.departures {
         let Fault::NotOnFargate(supported) = &departure.fault else { continue };
+        let container = container_of(subject, departure);
+        let mesh_init = subject.consul.as_ref().and_then(|consul| consul.mesh_init);
+        let is_mesh_init = mesh_init.zip(container).is_some_and(|(mesh_init, it)| std::ptr::eq(mesh_init, it));
         // The rules of the mesh judge the network mode, and the capabilities of mesh-init.
         let is_judged_elsewhere = match departure.container {
             None => departure.path.eq_ignore_ascii_case("networkMode"),
-            Some(_) => departure.path.to_lowercase().starts_with("linuxparameters.capabilities"),
+            Some(_) => is_mesh_init && departure.path.to_lowercase().starts_with("linuxparameters.capabilities"),
         };
         if has_mesh && is_judged_elsewhere {
             continue;
         }
-        let container = container_of(subject, departure);
         let name = named(&departure.path, container);
         let (message, help) = match supported {
             [] => {
@@ -54,7 +56,8 @@ fn check_fargate_size(subject: &Subject<'_>) -> Option<Draft> {
         return None;
     }
     for (name, field) in [("cpu", &definition.cpu), ("memory", &definition.memory)] {
-        if field.is_absent() {
+        // HashiCorp's modules get the size from their callers.
+        if field.is_absent() && definition.module.is_none() {
             let message = format!("the task has no {name}, which Fargate requires");
             return Some(Draft::new(field.span(), message, format!("set {name} of the task definition")));
         }

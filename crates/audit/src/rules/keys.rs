@@ -52,15 +52,14 @@ fn check_unknown_key(subject: &Subject<'_>, findings: &mut Findings) {
     for departure in &subject.definition.departures {
         let Fault::UnknownKey { key, shape, instead_of } = &departure.fault else { continue };
         let Some((help, severity)) = meant(key, shape, *instead_of) else { continue };
-        let (verb, severity) = match subject.definition.dialect {
-            Dialect::Terraform | Dialect::TerraformPlan if severity == Severity::Error => {
-                ("Terraform ignores", Severity::Warning)
-            }
-            Dialect::Terraform | Dialect::TerraformPlan => ("Terraform ignores", Severity::Info),
-            Dialect::Ecs | Dialect::CloudFormation => ("ECS does not know", severity),
+        // Terraform's provider drops a key that it does not know.
+        let severity = match subject.definition.dialect {
+            Dialect::Terraform | Dialect::TerraformPlan if severity == Severity::Error => Severity::Warning,
+            Dialect::Terraform | Dialect::TerraformPlan => Severity::Info,
+            Dialect::Ecs | Dialect::CloudFormation => severity,
         };
         let container = container_of(subject, departure);
-        let message = format!("{verb} the key {}", named(&departure.path, container));
+        let message = format!("ECS does not know the key {}", named(&departure.path, container));
         let draft = Draft::new(departure.span, message, help).severity(severity);
         findings.add(of(container, draft));
     }
@@ -68,14 +67,15 @@ fn check_unknown_key(subject: &Subject<'_>, findings: &mut Findings) {
 
 /// What a key most likely means. A key like no other may be one that ECS got later: nothing is said of it.
 fn meant(key: &str, shape: &'static Shape, instead_of: Option<&str>) -> Option<(String, Severity)> {
+    if let Some(meant) = misspelt(key, shape.names()) {
+        return Some((format!("did you mean {meant}?"), Severity::Error));
+    }
     // A key that is required is never a newer one.
     if let Some(meant) = instead_of {
         return Some((format!("did you mean {meant}?"), Severity::Error));
     }
-    if let Some(meant) = misspelt(key, shape.names()) {
-        return Some((format!("did you mean {meant}?"), Severity::Error));
-    }
-    let of_others = OF_OTHERS.iter().find(|(other, own)| *other == key && shape.names().any(|name| name == *own));
+    let of_others =
+        OF_OTHERS.iter().find(|(other, own)| other.eq_ignore_ascii_case(key) && shape.names().any(|name| name == *own));
     if let Some((_, own)) = of_others {
         return Some((format!("did you mean {own}?"), Severity::Warning));
     }

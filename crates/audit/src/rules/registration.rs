@@ -52,7 +52,9 @@ fn repeated_upstreams<'d>(consul: &ConsulTask<'d>) -> impl Iterator<Item = Draft
     let upstreams: &'d [Node] = upstreams(consul);
     upstreams.iter().enumerate().filter_map(move |(index, later)| {
         let name = later.get("destinationName")?.text().filter(|name| !name.is_empty())?;
-        let is_same = |earlier: &&Node| OF_UPSTREAM.iter().all(|key| is_equal(earlier.get(key), later.get(key)));
+        let is_same = |earlier: &&Node| {
+            OF_UPSTREAM.iter().all(|key| part(later, key).is_some_and(|part_of| Some(part_of) == part(earlier, key)))
+        };
         let earlier = upstreams.iter().take(index).find(is_same)?;
         let message = format!("two upstreams have the destination {name}");
         let draft = Draft::new(later.place.span, message, "remove one of the two");
@@ -60,12 +62,11 @@ fn repeated_upstreams<'d>(consul: &ConsulTask<'d>) -> impl Iterator<Item = Draft
     })
 }
 
-/// Whether two values are certainly equal texts, or both absent.
-fn is_equal(one: Option<&Node>, other: Option<&Node>) -> bool {
-    match (one, other) {
-        (None, None) => true,
-        (Some(one), Some(other)) => one.text().is_some() && one.text() == other.text(),
-        _ => false,
+/// A part of the destination, empty without one; `None` if it is unknown.
+fn part<'n>(upstream: &'n Node, key: &str) -> Option<&'n str> {
+    match upstream.get(key) {
+        None => Some(""),
+        Some(node) => node.text().map(|text| if text == "service" && key == "destinationType" { "" } else { text }),
     }
 }
 

@@ -160,7 +160,8 @@ fn check_ports(subject: &Subject<'_>, findings: &mut Findings) {
             || configuration.flag("consulServers.defaults.tls", true) != Some(true);
         // Servers of HCP Consul Dedicated had TLS on both.
         let is_behind_443 = configuration.number("consulServers.http.port", 0) == Some(443);
-        if is_behind_443 || has_own_switch || configuration.flag(switch, false) != Some(true) {
+        let is_known = configuration.text(HOSTS).is_some();
+        if !is_known || is_behind_443 || has_own_switch || configuration.flag(switch, false) != Some(true) {
             continue;
         }
         if configuration.number(path, 0) == Some(plain) {

@@ -1,5 +1,7 @@
 //! Single values that ECS refuses, in every task definition.
 
+use std::collections::HashMap;
+
 use super::{
     keys::{container_of, named, of},
     prelude::*,
@@ -9,7 +11,7 @@ use audit_read::definition::{
     PortMapping, Ulimit, Volume,
     api::{Accepts, Departure, Fault, mebibytes},
 };
-use document::Place;
+use document::{Place, Span};
 
 pub(super) static ECS_VALUE: Rule = Rule::of_task(page!("ecs-value"), Applies::EveryTask, check_value);
 
@@ -137,17 +139,18 @@ fn repeated(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 fn twice<'d>(
-    fields: impl Iterator<Item = &'d Field<Text>> + Clone,
+    fields: impl Iterator<Item = &'d Field<Text>>,
     what: &str,
     container: Option<&Container>,
     findings: &mut Findings,
 ) {
-    for (index, field) in fields.clone().enumerate() {
+    let mut first: HashMap<&str, Span> = HashMap::new();
+    for field in fields {
         let Some(text) = field.text() else { continue };
-        let earlier = fields.clone().take(index).find(|earlier| earlier.text() == Some(text));
-        if let Some(earlier) = earlier.filter(|earlier| earlier.span() != field.span()) {
+        let earlier = *first.entry(text).or_insert(field.span());
+        if earlier != field.span() {
             let draft = Draft::new(field.span(), format!("{what} {text}"), "remove one of the two, or rename it");
-            findings.add(of(container, draft.note(earlier.span(), "the other one")));
+            findings.add(of(container, draft.note(earlier, "the other one")));
         }
     }
 }

@@ -62,6 +62,9 @@ impl At<'_> {
     }
 }
 
+/// The keys of a map in which each is likely to be written.
+const FEW: usize = 6;
+
 struct Walk {
     dialect: Dialect,
     container: Option<usize>,
@@ -91,7 +94,8 @@ impl Walk {
             |key: &&Key| key.is_required && !entries.iter().filter(is_given).any(|entry| is_spelt(entry, key));
         let mut missing: Vec<&Key> = shape.keys.iter().filter(is_missing).collect();
         let instead_of = match (missing.as_slice(), unknown.as_slice()) {
-            ([missing], [_]) => Some(missing.name),
+            // In a map with few keys, the unknown one stands for the missing one.
+            ([missing], [_]) if shape.keys.len() <= FEW => Some(missing.name),
             _ => None,
         };
         // A key in another case is found already.
@@ -198,7 +202,10 @@ impl Accepts {
             Self::OneOf(words) | Self::Known(words) | Self::EachOf(words) | Self::EachKnown(words) => {
                 words.contains(&text)
             }
-            Self::Whole(least, most) => text.parse::<u64>().is_ok_and(|number| (*least..=*most).contains(&number)),
+            Self::Whole(least, most) => {
+                let whole = text.strip_suffix(".0").unwrap_or(text).parse::<u64>();
+                whole.is_ok_and(|number| (*least..=*most).contains(&number))
+            }
             Self::Name => (1..=255).contains(&text.len()) && text.bytes().all(is_of_name),
             Self::PortName => {
                 let has_case = text.bytes().any(|byte| byte.is_ascii_uppercase());

@@ -6,11 +6,7 @@ pub(super) const TABLE: &str = r#"
 [Plain]
 // Keys that are nearly ECS's, and keys of another map or of another program.
 ecs-unknown-key: cache / portMapping = [{"containerPort": 6379}]
-ecs-unknown-key: cache / healthcheck = {"command": ["CMD", "redis-cli", "ping"]}
-ecs-unknown-key: cache / stoptimeout = 30
 ecs-unknown-key: cache / healthCheck.intervall = 30
-ecs-unknown-key: cache / healthCheck.interval_seconds = 30
-  repaired absent
 ecs-unknown-key: cache / startPeriod = 30
 ecs-unknown-key: cache / ports = [6379]
 ecs-unknown-key: cache / env = [{"name": "A", "value": "b"}]
@@ -28,7 +24,6 @@ ok: cache / portMappings = [{"containerPort": 6379, "loadBalancing": "none"}]
 ok: revision = 3
 ok: registeredBy = "arn:aws:iam::123456789012:user/reports"
 ok: enableFaultInjection = true
-ok: cache / portMapping = null
 // Single values.
 ecs-value: requiresCompatibilities = ["Fargate"] ["FARGET"] ["FARGATE_SPOT"]
 ok: requiresCompatibilities = ["FARGATE", "MANAGED_INSTANCES"] ["FARGATE", "EC2"]
@@ -37,7 +32,7 @@ ecs-value: networkMode = "awsvcp"
 ok: networkMode = "bridge" "none" "nat"
   given requiresCompatibilities = ["EC2"]
 ecs-value: cache / portMappings = [{"containerPort": 6379, "protocol": "http"}]
-  or [{"containerPort": 70700}] [{"containerPort": 6379, "hostPort": 70700}]
+  or [{"containerPort": 70700}]
   or [{"containerPort": 6379, "appProtocol": "gprc"}] [{"containerPort": 6379, "name": "Redis"}]
   or [{"containerPortRange": "8010-8000"}] [{"containerPortRange": "8000"}]
   or [{"containerPort": 6379, "containerPortRange": "8000-8010"}]

@@ -17,8 +17,7 @@ ok: consul-dataplane / healthCheck.command = ["CMD", "/consul/consul-ecs", "net-
 // The programs of consul-ecs have no arguments.
 consul-mesh-init-command: consul-ecs-mesh-init / command = ["mesh-init", "-config", "x"] ["consul-ecs", "mesh-init"] ["/bin/consul-ecs", "mesh-init"]
 consul-health-sync-command: consul-ecs-health-sync / command = ["health-sync", "-log-level=debug"] ["health-sync", "web"]
-ok: consul-ecs-mesh-init / command = ["mesh-init"]
-  given consul-ecs-mesh-init / entryPoint = ["/bin/consul-ecs"]
+ok: consul-ecs-mesh-init / entryPoint = ["/bin/consul-ecs"]
 consul-ecs-entry-point: consul-ecs-mesh-init / entryPoint = ["/consul-ecs"] ["/usr/bin/consul-ecs"]
 ok: consul-ecs-mesh-init / entryPoint = ["/tools/consul-ecs"]
   given volumes[tools] = {"name": "tools"}
@@ -45,7 +44,7 @@ consul-health-sync-containers: web / healthCheck = {"command": ["NONE"]}
 consul-login-method: config.consulLogin.method = "iam-ecs-service-tokens" "iam-ecs-servce-token"
 ok: config.consulLogin.method = "tasks"
 // What Envoy and Consul get of the proxy.
-consul-registration: config.proxy.upstreams = [{"destinationName": "orders", "localBindPort": 1234}, {"destinationName": "orders", "localBindPort": 1235}]
+consul-registration: config.proxy.upstreams = [{"destinationName": "orders", "localBindPort": 1234}, {"destinationName": "orders", "destinationType": "service", "localBindPort": 1235}]
 ok: config.proxy.upstreams = [{"destinationName": "orders", "localBindPort": 1234}, {"destinationName": "orders", "localBindPort": 1235, "datacenter": "dc2"}]
 consul-registration: config.proxy.expose = {"paths": [{"path": "metrics", "listenerPort": 20200, "localPathPort": 9090, "protocol": "http"}]}
 ok: config.proxy.expose = {"paths": [{"path": "/metrics", "listenerPort": 20200, "localPathPort": 9090, "protocol": "http"}]}
