@@ -88,12 +88,16 @@ fn wrong_address(configuration: &PlacedConfiguration<'_>) -> Option<Draft> {
             let help = "write the address that others reach";
             return Some(Draft::new(configuration.place_of(path).span, message, help).severity(Severity::Error));
         }
-        let what = match address.contains("://") {
-            true => "has a scheme",
-            false if address.contains('/') => "has a path",
-            false if !is_address && address.contains(':') => "has a port",
-            false if address.contains(char::is_whitespace) => "has a space",
-            false => return None,
+        let what = if address.contains("://") {
+            "has a scheme"
+        } else if address.contains('/') {
+            "has a path"
+        } else if !is_address && address.contains(':') {
+            "has a port"
+        } else if address.contains(char::is_whitespace) {
+            "has a space"
+        } else {
+            return None;
         };
         let help = "write a host name or an IP address alone: the port has a field of its own";
         Some(Draft::new(configuration.place_of(path).span, format!("{path} {what}"), help).severity(Severity::Error))

@@ -158,25 +158,25 @@ impl Walk {
     }
 
     fn on_fargate(&mut self, node: &Node, supported: OnFargate, at: &At<'_>) {
-        let is_other = |words: &[&str], text: &str| !text.contains([HOLE, '$']) && !words.contains(&text);
-        match (supported, &node.value) {
-            (OnFargate::Same, _) => {}
-            (OnFargate::Nothing, Value::Bool(false)) => {}
-            (OnFargate::Nothing, Value::Text(text) | Value::Number(text))
-                if text.is_empty() || text == "0" || text == "false" => {}
-            (OnFargate::Nothing, Value::List(items)) if items.is_empty() => {}
-            (OnFargate::Nothing, _) => self.add(at, node.place.span, Fault::NotOnFargate(&[])),
-            (OnFargate::Only(words), Value::Text(text)) if is_other(words, text) => {
-                self.add(at, node.place.span, Fault::NotOnFargate(words));
-            }
-            (OnFargate::Only(words), Value::List(items)) => {
-                for (index, item) in items.iter().enumerate() {
-                    if item.text().is_some_and(|text| is_other(words, text)) {
-                        self.add(&At::Item(at, index), item.place.span, Fault::NotOnFargate(words));
-                    }
+        match supported {
+            OnFargate::Same => {}
+            OnFargate::Nothing => {
+                if has_effect(node) {
+                    self.add(at, node.place.span, Fault::NotOnFargate(&[]));
                 }
             }
-            (OnFargate::Only(_), _) => {}
+            OnFargate::Only(words) => {
+                self.only(node, words, at);
+                for (index, item) in node.items().iter().enumerate() {
+                    self.only(item, words, &At::Item(at, index));
+                }
+            }
+        }
+    }
+
+    fn only(&mut self, node: &Node, words: &'static [&'static str], at: &At<'_>) {
+        if node.text().is_some_and(|text| !text.contains('$') && !words.contains(&text)) {
+            self.add(at, node.place.span, Fault::NotOnFargate(words));
         }
     }
 
@@ -186,6 +186,17 @@ impl Walk {
 
     fn add(&mut self, at: &At<'_>, span: Span, fault: Fault) {
         self.found.push(Departure { container: self.container, path: at.path(), span, fault });
+    }
+}
+
+/// Whether a value is more than none.
+fn has_effect(node: &Node) -> bool {
+    match &node.value {
+        Value::Bool(is_on) => *is_on,
+        Value::Text(text) | Value::Number(text) => !["", "0", "false"].contains(&text.as_str()),
+        Value::List(items) => !items.is_empty(),
+        Value::Map(_) => true,
+        Value::Null | Value::Unknown => false,
     }
 }
 
