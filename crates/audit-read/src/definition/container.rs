@@ -24,6 +24,12 @@ pub struct Container {
     /// Its name as the file spells it, with placeholders.
     pub shown_name: Option<String>,
     pub image: Field<Text>,
+    /// The CPU units that ECS reserves for it.
+    pub cpu: Field<u64>,
+    /// The mebibytes beyond which ECS kills it.
+    pub memory: Field<u64>,
+    /// The mebibytes that ECS reserves for it.
+    pub memory_reservation: Field<u64>,
     /// Whether ECS stops the task when this container stops. Absent means yes.
     pub essential: Field<bool>,
     /// The program, instead of the image's own.
@@ -66,6 +72,8 @@ pub struct Container {
     pub stop_timeout: Field<u64>,
     /// `awslogs`, `awsfirelens`, …
     pub log_driver: Field<Text>,
+    /// The names of the options of its log driver.
+    pub log_options: List<Field<Text>>,
     /// Whether ECS starts it again when it exits.
     pub restart_policy: Field<RestartPolicy>,
     /// Whether it has all privileges of the host.
@@ -166,6 +174,17 @@ impl Container {
             }
             found => found,
         }
+    }
+
+    /// Whether it certainly mounts no volume at a directory above `path`.
+    pub fn lacks_mount_above(&self, path: &str) -> bool {
+        let may_be_above = |mount: &MountPoint| {
+            mount.container_path.text().is_none_or(|at| {
+                let rest = path.strip_prefix(at.trim_end_matches('/'));
+                rest.is_some_and(|rest| rest.starts_with('/'))
+            })
+        };
+        self.mount_points.lacks(may_be_above)
     }
 
     /// Whether it certainly has the variable `name`, plain or secret; [`Maybe::Absent`] if it certainly does not.

@@ -31,17 +31,42 @@ const ARGUMENTS: [(&str, &str); 6] = [
     ("propagateTags", "propagate_tags"),
 ];
 
+/// The keys that differ by more than their first letter, as ECS and as CloudFormation spells them. Source:
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ecs-taskdefinition.html>
+const CAPITALS: [(&str, &str); 5] = [
+    ("properties", "ProxyConfigurationProperties"),
+    ("efsVolumeConfiguration", "EFSVolumeConfiguration"),
+    ("fsxWindowsFileServerVolumeConfiguration", "FSxWindowsFileServerVolumeConfiguration"),
+    ("fileSystemId", "FilesystemId"),
+    ("iam", "IAM"),
+];
+
 impl Dialect {
     /// `key`, as ECS spells it, in this spelling.
     pub fn spell(self, key: &str) -> String {
-        match (self, key) {
-            (Self::Ecs | Self::Terraform | Self::TerraformPlan, key) => key.to_owned(),
-            (Self::CloudFormation, "properties") => "ProxyConfigurationProperties".to_owned(),
-            (Self::CloudFormation, "efsVolumeConfiguration") => "EFSVolumeConfiguration".to_owned(),
-            (Self::CloudFormation, key) => {
-                let mut chars = key.chars();
-                chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
-            }
+        if self != Self::CloudFormation {
+            return key.to_owned();
+        }
+        if let Some((_, capital)) = CAPITALS.iter().find(|(ecs, _)| *ecs == key) {
+            return (*capital).to_owned();
+        }
+        let mut chars = key.chars();
+        chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    }
+
+    /// Whether a key of a file is `name`, as ECS spells it, in this spelling.
+    pub(super) fn is_spelling_of(self, key: &str, name: &str) -> bool {
+        match self {
+            Self::Ecs => key == name,
+            Self::Terraform | Self::TerraformPlan => key.eq_ignore_ascii_case(name),
+            Self::CloudFormation => match CAPITALS.iter().find(|(ecs, _)| *ecs == name) {
+                Some((_, capital)) => key == *capital,
+                None => {
+                    key.eq_ignore_ascii_case(name)
+                        && key.get(1..) == name.get(1..)
+                        && key.starts_with(|c: char| c.is_ascii_uppercase())
+                }
+            },
         }
     }
 

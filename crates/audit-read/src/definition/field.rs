@@ -142,6 +142,11 @@ pub struct List<T> {
 }
 
 impl<T> List<T> {
+    /// A list that is absent, or of which nothing is known.
+    pub(super) fn without_items(is_complete: bool, place: &Place) -> Self {
+        Self { items: Vec::new(), is_complete, place: place.clone(), is_present: false }
+    }
+
     /// The item that `is_wanted`, or [`Maybe::Unknown`] if an unknown item could be it.
     pub fn find(&self, is_wanted: impl Fn(&T) -> bool) -> Maybe<&T> {
         match self.items.iter().find(|item| is_wanted(item)) {

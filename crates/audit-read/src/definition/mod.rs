@@ -1,5 +1,6 @@
 //! Task definitions as the rules read them: every value is known, absent, or unknown until deployment, and has a place.
 
+pub mod api;
 mod container;
 mod dialect;
 mod field;
@@ -25,5 +26,5 @@ pub use self::{
     role::{IamRole, Statement},
     tag::Tag,
     task::{HashiCorpModule, LoadBalancer, LostTag, ModuleCall, ProxyConfiguration, ServiceUse, TaskDefinition},
-    volume::Volume,
+    volume::{FileSystem, Volume},
 };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{
+    api::departures,
     container::{
         Container, ContainerHealthCheck, Dependency, MountPoint, PortMapping, RestartPolicy, Secret, Ulimit, Variable,
     },
@@ -39,6 +40,8 @@ impl TaskDefinition {
                 shares_family: false,
                 created_by: None,
                 network_mode: reader.text("networkMode"),
+                cpu: reader.text("cpu"),
+                memory: reader.text("memory"),
                 requires_compatibilities: reader.texts("requiresCompatibilities"),
                 operating_system: reader
                     .map("runtimePlatform", |platform| platform.text("operatingSystemFamily"))
@@ -53,6 +56,7 @@ impl TaskDefinition {
                 lost_tag: None,
                 services: Vec::new(),
                 repeated_keys: node.repeated_keys(),
+                departures: departures(node, dialect),
                 place: reader.place(),
                 shown_family: reader.shown("family"),
                 family,
@@ -98,7 +102,16 @@ fn container(reader: &MapReader<'_>) -> Container {
         (capabilities, linux.flag("initProcessEnabled"))
     });
     let (added_capabilities, init_process) = linux_parameters(&linux);
-    let log_driver = reader.map("logConfiguration", |logs| logs.text("logDriver"));
+    let logs = reader.map("logConfiguration", |logs| (logs.text("logDriver"), logs.keys("options")));
+    let (log_driver, log_options) = match logs.value {
+        Maybe::Known(logs) => logs,
+        Maybe::Absent => {
+            (Field { value: Maybe::Absent, place: logs.place.clone() }, List::without_items(true, &logs.place))
+        }
+        Maybe::Unknown => {
+            (Field { value: Maybe::Unknown, place: logs.place.clone() }, List::without_items(false, &logs.place))
+        }
+    };
     let mut environment = reader.maps("environment", Variable::read);
     // An environment file is in S3 and may contain any variable.
     environment.is_complete &= !reader.maps("environmentFiles", |_| ()).is_present;
@@ -109,6 +122,9 @@ fn container(reader: &MapReader<'_>) -> Container {
     Container {
         number: 0,
         image: reader.text("image"),
+        cpu: reader.number("cpu"),
+        memory: reader.number("memory"),
+        memory_reservation: reader.number("memoryReservation"),
         essential: reader.flag("essential"),
         entry_point: reader.words("entryPoint"),
         command: reader.words("command"),
@@ -133,7 +149,8 @@ fn container(reader: &MapReader<'_>) -> Container {
         privileged: reader.flag("privileged"),
         added_capabilities,
         init_process,
-        log_driver: log_driver.flatten(),
+        log_driver,
+        log_options,
         place: reader.place(),
         shown_name: reader.shown("name"),
         name,
@@ -144,7 +161,7 @@ type Capabilities = Field<List<Field<Text>>>;
 
 /// The values of `linuxParameters`, as if they were properties of the container.
 fn linux_parameters(linux: &Field<(Capabilities, Field<bool>)>) -> (List<Field<Text>>, Field<bool>) {
-    let nothing = |is_complete| List { items: Vec::new(), is_complete, place: linux.place.clone(), is_present: false };
+    let nothing = |is_complete| List::without_items(is_complete, &linux.place);
     match &linux.value {
         Maybe::Absent => (nothing(true), Field { value: Maybe::Absent, place: linux.place.clone() }),
         Maybe::Unknown => (nothing(false), Field { value: Maybe::Unknown, place: linux.place.clone() }),

@@ -244,6 +244,18 @@ impl<'n> MapReader<'n> {
         })
     }
 
+    /// The keys of a map that are names of the user's or of a driver.
+    pub(super) fn keys(&self, key: &str) -> List<Field<Text>> {
+        let Some(node) = self.child(key) else { return List::without_items(true, &self.absent(key)) };
+        let mut list = List::without_items(!node.is_unknown(), &node.place);
+        list.is_present = true;
+        for entry in node.entries() {
+            let name = self.dialect.open_placeholders(Text(entry.key.clone()));
+            list.items.push(Field { value: Maybe::Known(name), place: Place::fixed(entry.key_span) });
+        }
+        list
+    }
+
     /// A list. An item that cannot be read is left out: the list is not complete then.
     fn list<T>(&self, key: &str, read: impl Fn(&'n Node, String) -> Option<T>) -> List<T> {
         let Some(node) = self.child(key) else {

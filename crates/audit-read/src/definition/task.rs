@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{
+    api::Departure,
     container::{Container, PortMapping},
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
@@ -45,6 +46,10 @@ pub struct TaskDefinition {
     pub shown_family: Option<String>,
     /// `awsvpc`, `bridge`, `host` or `none`.
     pub network_mode: Field<Text>,
+    /// Its CPU units, or its CPUs with the unit `vCPU`.
+    pub cpu: Field<Text>,
+    /// Its memory in mebibytes, or with the unit `GB`.
+    pub memory: Field<Text>,
     /// `EC2`, `FARGATE`, `EXTERNAL`.
     pub requires_compatibilities: List<Field<Text>>,
     /// `LINUX`, `WINDOWS_SERVER_2022_CORE`, …
@@ -65,6 +70,8 @@ pub struct TaskDefinition {
     /// The services of the input that run it.
     pub services: Vec<ServiceUse>,
     pub repeated_keys: Vec<RepeatedKey>,
+    /// Where it departs from ECS's API.
+    pub departures: Vec<Departure>,
     /// Its place in the file.
     pub place: Place,
 }

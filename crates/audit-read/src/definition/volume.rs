@@ -12,7 +12,7 @@ use document::Place;
 pub struct Volume {
     pub name: Field<Text>,
     /// A file system of EFS.
-    pub efs: Field<()>,
+    pub efs: Field<FileSystem>,
     /// A path of the host.
     pub host_path: Field<Text>,
     /// `task` (the default) or `shared`, of a Docker volume.
@@ -21,11 +21,26 @@ pub struct Volume {
     pub place: Place,
 }
 
+/// How tasks reach a file system of EFS. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_EFSVolumeConfiguration.html>
+#[derive(Debug, Clone)]
+pub struct FileSystem {
+    /// `ENABLED` or `DISABLED`, the default.
+    pub transit_encryption: Field<Text>,
+    /// Whether the task role decides who may mount it: `ENABLED` or `DISABLED`, the default.
+    pub iam: Field<Text>,
+    pub access_point: Field<Text>,
+}
+
 impl Volume {
     pub(super) fn read(reader: &MapReader<'_>) -> Self {
         Self {
             name: reader.text("name"),
-            efs: reader.map("efsVolumeConfiguration", |_| ()),
+            efs: reader.map("efsVolumeConfiguration", |efs| FileSystem {
+                transit_encryption: efs.text("transitEncryption"),
+                iam: efs.map("authorizationConfig", |access| access.text("iam")).flatten(),
+                access_point: efs.map("authorizationConfig", |access| access.text("accessPointId")).flatten(),
+            }),
             host_path: reader.map("host", |host| host.text("sourcePath")).flatten(),
             scope: reader.map("dockerVolumeConfiguration", |docker| docker.text("scope")).flatten(),
             place: reader.place(),

@@ -4,8 +4,12 @@
 use document::{Entry, HOLE, Node, Place, Value};
 
 /// Attributes that have the same form in both, with ECS's names.
-const SAME_FORM: [(&str, &str); 5] = [
+const SAME_FORM: [(&str, &str); 9] = [
     ("family", "family"),
+    ("cpu", "cpu"),
+    ("memory", "memory"),
+    ("pid_mode", "pidMode"),
+    ("ipc_mode", "ipcMode"),
     ("network_mode", "networkMode"),
     ("requires_compatibilities", "requiresCompatibilities"),
     ("task_role_arn", "taskRoleArn"),
@@ -27,11 +31,17 @@ pub(super) fn definition_node(
     if is_set("network_mode") == Some(false) {
         entries.retain(|entry| entry.key != "networkMode" || !matches!(entry.node.value, Value::Unknown));
     }
+    // A module may leave the size to its callers.
+    for entry in entries.iter_mut().filter(|entry| matches!(entry.key.as_str(), "cpu" | "memory")) {
+        if matches!(entry.node.value, Value::Null) && is_set(&entry.key) == Some(true) {
+            entry.node.value = Value::Unknown;
+        }
+    }
     entries.push(entry("containerDefinitions", containers));
     entries.extend(volumes(values).map(|node| entry("volumes", node)));
     entries.extend(proxy(values).map(|node| entry("proxyConfiguration", node)));
     let platform = single_block(values, "runtime_platform", |block| {
-        renamed(block, &[("operating_system_family", "operatingSystemFamily")])
+        renamed(block, &[("operating_system_family", "operatingSystemFamily"), ("cpu_architecture", "cpuArchitecture")])
     });
     entries.extend(platform.map(|node| entry("runtimePlatform", node)));
     entries.extend(tags(values).map(|node| entry("tags", node)));
@@ -96,7 +106,11 @@ fn volumes(values: &Node) -> Option<Node> {
                 Some(entry(ecs, Node { value, place: block.place.clone() }))
             };
             let parts = [
-                part("efs_volume_configuration", "efsVolumeConfiguration", &[]),
+                part(
+                    "efs_volume_configuration",
+                    "efsVolumeConfiguration",
+                    &[("file_system_id", "fileSystemId"), ("transit_encryption", "transitEncryption")],
+                ),
                 part("docker_volume_configuration", "dockerVolumeConfiguration", &[("scope", "scope")]),
             ];
             let path = renamed(item, &[("host_path", "sourcePath")]);

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::prelude::*;
-use crate::{draft::NEEDS_SUBNETS, subject::line_of_shell};
+use crate::{draft::NEEDS_SUBNETS, spelling::misspelt, subject::line_of_shell};
 use audit_read::definition::{ContainerHealthCheck, LoadBalancer, PortMapping, TaskDefinition};
 
 pub(super) static ECS_CONTAINER_NAME_DUPLICATE: Rule =
@@ -37,6 +37,22 @@ fn check_container_name(subject: &Subject<'_>, findings: &mut Findings) {
         let help = "name it with letters, digits, - and _";
         findings.add(Draft::new(container.span(), message, help).of(container));
     }
+}
+
+pub(super) static ECS_ESSENTIAL: Rule =
+    Rule::once_per_task(page!("ecs-essential"), Applies::EveryTask, check_essential);
+
+fn check_essential(subject: &Subject<'_>) -> Option<Draft> {
+    let containers = &subject.definition.containers;
+    // The meshes have rules of their own.
+    if subject.consul.is_some() || subject.app_mesh.is_some() || containers.items.is_empty() {
+        return None;
+    }
+    if !containers.lacks(|container| container.is_essential() != Some(false)) {
+        return None;
+    }
+    let span = containers.items.first()?.essential.span();
+    Some(Draft::new(span, "no container of the task is essential", "set essential to true for the one with the work"))
 }
 
 pub(super) static ECS_LOAD_BALANCER_TARGET: Rule =
@@ -90,6 +106,13 @@ fn lacks_capitals(word: &str) -> bool {
     ["CMD", "CMD-SHELL"].into_iter().any(|form| word != form && word.eq_ignore_ascii_case(form))
 }
 
+/// Whether it is nearly `CMD` or `CMD-SHELL`: `CMD_SHELL`, `CMD-SHEL`, `SHELL`.
+fn is_misspelt_form(word: &str) -> bool {
+    let is_upper = !word.bytes().any(|byte| byte.is_ascii_lowercase());
+    let is_near = || misspelt(word, ["CMD-SHELL"]).is_some() || matches!(word, "SHELL" | "COMMAND" | "CMD SHELL");
+    is_upper && !["CMD", "CMD-SHELL", "NONE"].contains(&word) && is_near()
+}
+
 /// What joins two commands of a shell.
 const OPERATORS: [&str; 4] = ["||", "&&", "|", ";"];
 
@@ -103,6 +126,10 @@ fn check_command(container: &Container, check: &ContainerHealthCheck, findings: 
         [first, ..] if lacks_capitals(first) => (
             format!("the health check of {label} takes {first} for the name of a program"),
             "write CMD and CMD-SHELL in capital letters",
+        ),
+        [first, ..] if is_misspelt_form(first) => (
+            format!("the health check of {label} takes {first} for the name of a program"),
+            "begin with CMD or CMD-SHELL",
         ),
         ["CMD-SHELL", line, rest @ ..] if !rest.is_empty() && !line.contains('$') => (
             format!("the health check of {label} runs one item and ignores the next {}", rest.len()),

@@ -1,7 +1,7 @@
 //! Logins, certificates, and credentials that are not in secrets.
 
 use super::{prelude::*, roles::has_no_path};
-use crate::subject::{AgentScript, CREDENTIALS, ConsulEcs, Feature, PlacedConfiguration};
+use crate::subject::{AgentScript, CREDENTIALS, ConsulEcs, Feature, PlacedConfiguration, is_consul_ecs};
 use audit_read::definition::{IamRole, Variable};
 use document::Span;
 use mesh::consul_ecs::{GATEWAY_KIND_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG};
@@ -207,7 +207,9 @@ const CONNECTIONS: [Connection; 2] = [
 
 fn check_ca_certificates(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
-    let (Some(configuration), Some(given)) = (consul_ecs.configuration, given(&consul_ecs)) else { return };
+    let Some(configuration) = consul_ecs.configuration else { return };
+    missing_files(&consul_ecs, configuration, findings);
+    let Some(given) = given(&consul_ecs) else { return };
     for &container in &consul_ecs.containers {
         for connection in CONNECTIONS.iter().filter(|connection| connection.needs_a_certificate(configuration)) {
             if matches!(container.environment_has(connection.variable), Maybe::Absent) {
@@ -216,6 +218,24 @@ fn check_ca_certificates(subject: &Subject<'_>, findings: &mut Findings) {
                     format!("add the secret {}, unless a public CA signed that certificate", connection.variable);
                 findings.add(Draft::new(container.secrets.place.span, message, help).of(container));
             }
+        }
+    }
+}
+
+/// Directories with certificates in the image.
+const OF_IMAGE: [&str; 3] = ["/etc/ssl/", "/etc/pki/", "/usr/"];
+
+/// Files of certificates that are neither in the image of consul-ecs nor on a volume.
+fn missing_files(consul_ecs: &ConsulEcs<'_, '_>, configuration: &PlacedConfiguration<'_>, findings: &mut Findings) {
+    let Some(container) = consul_ecs.holder.filter(|holder| is_consul_ecs(holder)) else { return };
+    for path in ["defaults", "http", "grpc"].map(|section| format!("consulServers.{section}.caCertFile")) {
+        let Maybe::Known(file) = configuration.name_at(&path) else { continue };
+        let is_in_image = OF_IMAGE.iter().any(|directory| file.starts_with(directory));
+        if file.starts_with('/') && !is_in_image && container.lacks_mount_above(file) {
+            let message = format!("{path} is {file}, and {} mounts nothing there", container.label());
+            let help = "mount a volume with the file, or give the certificate in CONSUL_HTTPS_CACERT_PEM and CONSUL_GRPC_CACERT_PEM";
+            let draft = Draft::new(configuration.place_of(&path).span, message, help).of(container);
+            findings.add(draft.severity(Severity::Error));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::prelude::*;
+use super::{images::hashicorp_s, prelude::*};
 use crate::subject::{Feature, Software, go_flag, image_of};
 use audit_read::definition::ContainerHealthCheck;
 
@@ -26,7 +26,11 @@ pub(super) static CONSUL_DATAPLANE_IMAGE: Rule =
 fn check_dataplane_image(subject: &Subject<'_>) -> Option<Draft> {
     let dataplane = subject.consul.as_ref()?.dataplane?;
     let image = image_of(dataplane)?;
-    (image.software().is_some_and(|software| software != Software::Dataplane)).then(|| {
+    let is_other = match image.software() {
+        Some(software) => software != Software::Dataplane,
+        None => hashicorp_s(dataplane).is_some(),
+    };
+    is_other.then(|| {
         let message = format!("{} has the image {}", dataplane.label(), image.name);
         let help = "use the image of Consul Dataplane, such as hashicorp/consul-dataplane";
         Draft::new(dataplane.image.span(), message, help).of(dataplane)
@@ -51,7 +55,9 @@ fn check_dataplane_entry_point(subject: &Subject<'_>) -> Option<Draft> {
     let is_elsewhere = is_elsewhere(dataplane, &words, directory);
     // A user's own start script may call it too.
     let is_own_script = words.iter().any(|word| word.contains("envoy-entrypoint"));
-    if is_own_script && !is_elsewhere {
+    // A complete line is no name of a program.
+    let is_line = words.first().is_some_and(|word| word.contains("consul-ecs envoy-entrypoint")) && words.len() == 1;
+    if is_own_script && !is_elsewhere && !is_line {
         return None;
     }
     let label = dataplane.label();
@@ -89,7 +95,11 @@ const USUAL: &str = "/consul";
 
 /// Whether the program is certainly not at the path in the entry point. An image may contain one at another path.
 fn is_elsewhere(dataplane: &Container, words: &[&str], directory: Option<&str>) -> bool {
-    let is_of_another_image = words.first() == Some(&"/bin/consul-ecs") && is_hashicorp_s(dataplane);
+    let is_of_another_image = words.first().is_some_and(|program| {
+        let is_consul_ecs = program.rsplit('/').next() == Some("consul-ecs");
+        let is_shared = directory.is_none_or(|directory| *program == format!("{directory}/consul-ecs"));
+        is_consul_ecs && !is_shared && is_hashicorp_s(dataplane) && dataplane.lacks_mount_above(program)
+    });
     is_of_another_image
         || words.first() == Some(&"/consul/consul-ecs")
             && directory.is_some_and(|directory| directory != USUAL)
@@ -125,6 +135,14 @@ fn check_dataplane_command(subject: &Subject<'_>) -> Option<Draft> {
     let file = format!("{directory}/consul-dataplane.json");
     // With another entry point, which another rule reports, the command may have to be another one too.
     let entry_point = dataplane.entry_point.texts()?;
+    if let [_, "envoy-entrypoint", program] = entry_point.as_slice()
+        && STARTERS.contains(program)
+        && dataplane.command.texts()?.first().is_some_and(|first| STARTERS.contains(first))
+    {
+        let message = format!("{} gets {program} twice, and the second one ends its flags", dataplane.label());
+        let help = "set its entryPoint to the first two words";
+        return Some(Draft::new(dataplane.entry_point.place.span, message, help).of(dataplane));
+    }
     if !entry_point.is_empty() && entry_point.last() != Some(&"envoy-entrypoint") {
         return None;
     }
@@ -161,10 +179,18 @@ fn check_dataplane_health_check(subject: &Subject<'_>, findings: &mut Findings) 
     let shown = port.map_or_else(|| "the readiness port".to_owned(), |port| port.to_string());
     let directory = consul.shared_directory().unwrap_or("/consul");
     let command = format!("[\"{directory}/consul-ecs\", \"net-dial\", \"127.0.0.1:{shown}\"]");
+    let program = consul.shared_directory().map(|directory| format!("{directory}/consul-ecs"));
     match (dataplane.has_health_check(), dataplane.health_check.known()) {
-        (Some(true), Some(health_check)) if let Some(program) = missing_program(dataplane, health_check) => {
+        (Some(true), Some(health_check))
+            if let Some(program) = missing_program(dataplane, health_check, program.as_deref()) =>
+        {
             let message =
                 format!("the health check of {} runs {program}, which its image does not have", dataplane.label());
+            let draft = Draft::new(health_check.command.place.span, message, format!("write {command}"));
+            findings.add(draft.of(dataplane));
+        }
+        (Some(true), Some(health_check)) if let Some(what) = wrong_dial(health_check) => {
+            let message = format!("the health check of {} {what}", dataplane.label());
             let draft = Draft::new(health_check.command.place.span, message, format!("write {command}"));
             findings.add(draft.of(dataplane));
         }
@@ -188,7 +214,11 @@ const PROGRAMS: [&str; 6] =
     ["consul-dataplane", "discover", "dumb-init", "envoy", "privileged-consul-dataplane", "privileged-envoy"];
 
 /// The program that a health check runs and the image of the container certainly does not have.
-fn missing_program(dataplane: &Container, health_check: &ContainerHealthCheck) -> Option<String> {
+fn missing_program(
+    dataplane: &Container,
+    health_check: &ContainerHealthCheck,
+    consul_ecs: Option<&str>,
+) -> Option<String> {
     if !is_distroless(dataplane) {
         return None;
     }
@@ -198,13 +228,41 @@ fn missing_program(dataplane: &Container, health_check: &ContainerHealthCheck) -
         return Some("a shell".to_owned());
     }
     let name = program.rsplit('/').next()?;
-    // Only a program with a path can come from a volume. Complete lines are reported elsewhere.
-    let is_elsewhere = program.contains(['/', ' ']) && !matches!(name, "sh" | "bash");
     match name {
         "sh" | "bash" => Some("a shell".to_owned()),
-        _ if is_elsewhere || PROGRAMS.contains(&name) => None,
+        // Complete lines are reported elsewhere.
+        _ if program.contains(' ') || PROGRAMS.contains(&name) => None,
+        // Only a program with a path can come from a volume.
+        _ if program.contains('/') => {
+            let is_missing =
+                name == "consul-ecs" && consul_ecs != Some(program) && dataplane.lacks_mount_above(program);
+            is_missing.then(|| "consul-ecs at another path".to_owned())
+        }
         "nc" | "curl" | "wget" | "cat" | "grep" | "ls" | "test" => Some(name.to_owned()),
         _ => Some("a program".to_owned()),
+    }
+}
+
+/// What is wrong with a call of `consul-ecs net-dial HOST:PORT`.
+fn wrong_dial(health_check: &ContainerHealthCheck) -> Option<&'static str> {
+    let words = health_check.command.texts()?;
+    let words = words.strip_prefix(&["CMD"]).unwrap_or(&words);
+    let [program, subcommand, addresses @ ..] = words else { return None };
+    if program.rsplit('/').next() != Some("consul-ecs") || words.iter().any(|word| word.contains('$')) {
+        return None;
+    }
+    match addresses {
+        _ if *subcommand != "net-dial" => Some("runs another subcommand of consul-ecs than net-dial"),
+        [address] => {
+            let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
+            let is_own = matches!(host, "" | "localhost" | "0.0.0.0" | "[::]" | "[::1]") || host.starts_with("127.");
+            match port.parse::<u16>() {
+                Err(_) => Some("dials an address without a port"),
+                Ok(_) if !is_own => Some("dials another host than its own"),
+                Ok(_) => None,
+            }
+        }
+        _ => Some("gives net-dial more or less than one address"),
     }
 }
 
@@ -213,14 +271,10 @@ fn is_distroless(container: &Container) -> bool {
     is_hashicorp_s(container) && container.image.text().is_some_and(|reference| !reference.contains("ubi"))
 }
 
-/// The registries with HashiCorp's own images: ECR Public, and Docker Hub, whose name a reference may leave out. An image of
-/// the same name elsewhere may be a user's own.
-const REGISTRIES: [&str; 4] = ["", "docker.io/", "index.docker.io/", "public.ecr.aws/"];
-
 fn is_hashicorp_s(container: &Container) -> bool {
-    let Some((name, _)) = container.image.text().and_then(|reference| reference.split_once(':')) else { return false };
-    let in_registry = |registry: &&str| name.strip_prefix(registry).and_then(|name| name.strip_prefix("hashicorp/"));
-    REGISTRIES.iter().filter_map(in_registry).any(|name| ["consul-dataplane", "consul-dataplane-fips"].contains(&name))
+    let has_tag = container.image.text().is_some_and(|reference| reference.contains(':'));
+    let name = hashicorp_s(container).filter(|_| has_tag);
+    name.is_some_and(|name| ["consul-dataplane", "consul-dataplane-fips"].contains(&name))
 }
 
 fn report_another_port(dataplane: &Container, health_check: &ContainerHealthCheck, port: u64, findings: &mut Findings) {

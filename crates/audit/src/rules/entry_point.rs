@@ -1,6 +1,6 @@
 //! The entry points of the containers that run consul-ecs.
 
-use super::prelude::*;
+use super::{images::hashicorp_s, prelude::*};
 use crate::subject::{ConsulEcs, is_consul_ecs, line_of_shell};
 use mesh::consul_ecs::is_subcommand;
 
@@ -36,6 +36,10 @@ fn shared_directory<'s>(
     consul.shared_directory().filter(|_| is_first && consul_ecs.fits)
 }
 
+fn is_hashicorp_s(container: &Container) -> bool {
+    hashicorp_s(container).is_some_and(|name| name.starts_with("consul-ecs"))
+}
+
 /// The programs of the mesh that are not consul-ecs.
 const OTHERS: [&str; 3] = ["consul", "consul-dataplane", "envoy"];
 
@@ -53,6 +57,10 @@ pub(super) fn wrong_start(container: &Container, directory: Option<&str>) -> Opt
     }
     if name == "consul-ecs" && directory.is_some_and(|directory| program == format!("{directory}/consul-ecs")) {
         return Some(format!("is {program}, which the container writes itself"));
+    }
+    let is_in_image = program == "/bin/consul-ecs" || !program.contains('/');
+    if name == "consul-ecs" && !is_in_image && is_hashicorp_s(container) && container.lacks_mount_above(program) {
+        return Some(format!("is {program}, which is neither in the image nor on a volume"));
     }
     if name == "consul-ecs"
         && let Some(word @ ("envoy-entrypoint" | "app-entrypoint" | "net-dial")) = words.get(1).copied()

@@ -1,5 +1,7 @@
 //! Gateways.
 
+use std::net::IpAddr;
+
 use serde_json::json;
 
 use super::{fixes::configure, prelude::*};
@@ -71,6 +73,38 @@ pub(super) static CONSUL_GATEWAY_WAN_ADDRESS: Rule =
     Rule::once_per_task(page!("consul-gateway-wan-address"), Applies::ConsulGateway, check_gateway_wan_address);
 
 fn check_gateway_wan_address(subject: &Subject<'_>) -> Option<Draft> {
+    wrong_address(&subject.consul.as_ref()?.configuration).or_else(|| missing_address(subject))
+}
+
+/// An address with a scheme, a path or a port.
+fn wrong_address(configuration: &PlacedConfiguration<'_>) -> Option<Draft> {
+    ["gateway.wanAddress.address", "gateway.lanAddress.address"].into_iter().find_map(|path| {
+        let Maybe::Known(address) = configuration.name_at(path) else { return None };
+        let is_address = address.parse::<IpAddr>().is_ok();
+        let is_unreachable =
+            |address: IpAddr| path.starts_with("gateway.wan") && (address.is_loopback() || address.is_unspecified());
+        if address.parse().is_ok_and(is_unreachable) || address.eq_ignore_ascii_case("localhost") {
+            let message = format!("{path} is {address}, which no other task reaches");
+            let help = "write the address that others reach";
+            return Some(Draft::new(configuration.place_of(path).span, message, help).severity(Severity::Error));
+        }
+        let what = if address.contains("://") {
+            "has a scheme"
+        } else if address.contains('/') {
+            "has a path"
+        } else if !is_address && address.contains(':') {
+            "has a port"
+        } else if address.contains(char::is_whitespace) {
+            "has a space"
+        } else {
+            return None;
+        };
+        let help = "write a host name or an IP address alone: the port has a field of its own";
+        Some(Draft::new(configuration.place_of(path).span, format!("{path} {what}"), help).severity(Severity::Error))
+    })
+}
+
+fn missing_address(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref().filter(|consul| consul.gateway == Some(GatewayKind::MeshGateway))?;
     let configuration = Some(&consul.configuration).filter(|configuration| federates(configuration))?;
     let has_none = matches!(configuration.name_at("gateway.wanAddress.address"), Maybe::Absent);

@@ -177,7 +177,7 @@ fn check_health_sync_containers(subject: &Subject<'_>, findings: &mut Findings) 
 fn wrong(subject: &Subject<'_>, name: &str) -> Option<(String, String)> {
     let containers = &subject.definition.containers;
     match subject.definition.container(name) {
-        Maybe::Known(container) if container.health_check.is_absent() => Some((
+        Maybe::Known(container) if container.has_health_check() == Some(false) => Some((
             format!("healthSyncContainers contains {name}, which has no health check"),
             format!("give {name} a healthCheck, or remove it from healthSyncContainers"),
         )),

@@ -13,12 +13,27 @@ fn check_ecs_image(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
     for container in consul_ecs.containers {
         let Some(image) = image_of(container) else { continue };
-        if image.software().is_some_and(|software| software != Software::ConsulEcs) {
+        let is_other = match image.software() {
+            Some(software) => software != Software::ConsulEcs,
+            None => hashicorp_s(container).is_some(),
+        };
+        if is_other {
             let message = format!("{} has the image {}", container.label(), image.name);
             let help = "use the image consul-ecs, such as public.ecr.aws/hashicorp/consul-ecs";
             findings.add(Draft::new(container.image.span(), message, help).of(container));
         }
     }
+}
+
+/// The registries with HashiCorp's own images: ECR Public, and Docker Hub, whose name a reference may leave out. An image of
+/// the same name elsewhere may be a user's own.
+const REGISTRIES: [&str; 4] = ["", "docker.io/", "index.docker.io/", "public.ecr.aws/"];
+
+/// The name of an image in `HashiCorp`'s own registries, without its tag.
+pub(super) fn hashicorp_s(container: &Container) -> Option<&str> {
+    let reference = container.image.text()?;
+    let in_registry = |registry: &&str| reference.strip_prefix(registry)?.strip_prefix("hashicorp/");
+    REGISTRIES.iter().find_map(in_registry)?.split([':', '@']).next()
 }
 
 pub(super) static CONSUL_CONTROLLER_COMMAND: Rule =

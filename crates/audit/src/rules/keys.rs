@@ -1,6 +1,11 @@
 //! Keys of maps, in every task definition.
 
 use super::prelude::*;
+use crate::spelling::misspelt;
+use audit_read::definition::{
+    Dialect,
+    api::{Departure, Fault, Shape},
+};
 use document::Node;
 
 pub(super) static ECS_DUPLICATE_KEY: Rule =
@@ -19,5 +24,84 @@ fn check_duplicate_key(subject: &Subject<'_>, findings: &mut Findings) {
         let message = format!("the key {:?} is repeated in one map, and only its last value counts", repeated.key);
         let draft = Draft::new(repeated.last, message, "remove one of the two");
         findings.extend([draft.note(repeated.ignored, "this value has no effect")]);
+    }
+}
+
+pub(super) static ECS_UNKNOWN_KEY: Rule =
+    Rule::of_task(page!("ecs-unknown-key"), Applies::EveryTask, check_unknown_key);
+
+/// Keys of other programs, such as Compose and Kubernetes, and what ECS has instead.
+const OF_OTHERS: [(&str, &str); 14] = [
+    ("args", "command"),
+    ("cmd", "command"),
+    ("containers", "containerDefinitions"),
+    ("depends", "dependsOn"),
+    ("env", "environment"),
+    ("envFile", "environmentFiles"),
+    ("envVars", "environment"),
+    ("environmentVariables", "environment"),
+    ("executionRole", "executionRoleArn"),
+    ("labels", "dockerLabels"),
+    ("logging", "logConfiguration"),
+    ("ports", "portMappings"),
+    ("taskRole", "taskRoleArn"),
+    ("volumeMounts", "mountPoints"),
+];
+
+fn check_unknown_key(subject: &Subject<'_>, findings: &mut Findings) {
+    for departure in &subject.definition.departures {
+        let Fault::UnknownKey { key, shape, instead_of } = &departure.fault else { continue };
+        let Some((help, severity)) = meant(key, shape, *instead_of) else { continue };
+        // Terraform's provider drops a key that it does not know.
+        let severity = match subject.definition.dialect {
+            Dialect::Terraform | Dialect::TerraformPlan if severity == Severity::Error => Severity::Warning,
+            Dialect::Terraform | Dialect::TerraformPlan => Severity::Info,
+            Dialect::Ecs | Dialect::CloudFormation => severity,
+        };
+        let container = container_of(subject, departure);
+        let message = format!("ECS does not know the key {}", named(&departure.path, container));
+        let draft = Draft::new(departure.span, message, help).severity(severity);
+        findings.add(of(container, draft));
+    }
+}
+
+/// What a key most likely means. A key like no other may be one that ECS got later: nothing is said of it.
+fn meant(key: &str, shape: &'static Shape, instead_of: Option<&str>) -> Option<(String, Severity)> {
+    if let Some(meant) = misspelt(key, shape.names()) {
+        return Some((format!("did you mean {meant}?"), Severity::Error));
+    }
+    // A key that is required is never a newer one.
+    if let Some(meant) = instead_of {
+        return Some((format!("did you mean {meant}?"), Severity::Error));
+    }
+    let of_others =
+        OF_OTHERS.iter().find(|(other, own)| other.eq_ignore_ascii_case(key) && shape.names().any(|name| name == *own));
+    if let Some((_, own)) = of_others {
+        return Some((format!("did you mean {own}?"), Severity::Warning));
+    }
+    if shape.name == "logConfiguration" && key.contains('-') {
+        return Some(("move it to options".to_owned(), Severity::Error));
+    }
+    let homes: Vec<&str> = Shape::with(key).map(|shape| shape.name).collect();
+    (!homes.is_empty()).then(|| (format!("move it to {}", homes.join(" or ")), Severity::Warning))
+}
+
+/// The container that a departure is in.
+pub(super) fn container_of<'d>(subject: &Subject<'d>, departure: &Departure) -> Option<&'d Container> {
+    subject.definition.containers.items.get(departure.container?)
+}
+
+/// `healthCheck.interval of web`.
+pub(super) fn named(path: &str, container: Option<&Container>) -> String {
+    match container {
+        Some(container) => format!("{path} of {}", container.label()),
+        None => path.to_owned(),
+    }
+}
+
+pub(super) fn of(container: Option<&Container>, draft: Draft) -> Draft {
+    match container {
+        Some(container) => draft.of(container),
+        None => draft,
     }
 }

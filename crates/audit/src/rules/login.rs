@@ -1,6 +1,7 @@
 //! The login of a task at Consul's auth method `aws-iam`.
 
 use super::prelude::*;
+use crate::spelling::misspelt;
 use mesh::consul_ecs::SERVICE_METHOD;
 
 /// The auth method of client agents, which the controller creates up to consul-ecs 0.6.
@@ -18,6 +19,13 @@ fn check_method(subject: &Subject<'_>, findings: &mut Findings) {
         let message = format!("consulLogin.method is {CLIENT_METHOD}, the method of client agents");
         let fix = super::fixes::configure(consul, subject.definition, "consulLogin.method", SERVICE_METHOD);
         findings.add(Draft::new(place.span, message, format!("write {SERVICE_METHOD}")).fix(fix));
+    }
+    if method != SERVICE_METHOD && method != CLIENT_METHOD && misspelt(method, [SERVICE_METHOD]).is_some() {
+        let place = configuration.place_of("consulLogin.method");
+        let message = format!("consulLogin.method is {method}, nearly the method of the controller");
+        let fix = super::fixes::configure(consul, subject.definition, "consulLogin.method", SERVICE_METHOD);
+        let draft = Draft::new(place.span, message, format!("did you mean {SERVICE_METHOD}?"));
+        findings.add(draft.fix(fix).severity(Severity::Warning));
     }
     if method == SERVICE_METHOD && configuration.flag("consulLogin.includeEntity", true) == Some(false) {
         let place = configuration.place_of("consulLogin.includeEntity");

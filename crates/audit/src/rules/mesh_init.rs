@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{entry_point::wrong_start, fixes::mount, prelude::*, proxy::wait_for};
-use crate::subject::{AgentScript, BINARY_DIRECTORY, Feature, Subcommand, names, ports, subcommand};
+use crate::subject::{AgentScript, BINARY_DIRECTORY, Feature, Subcommand, is_consul_ecs, names, ports, subcommand};
+use mesh::consul_ecs::CONFIG_VARIABLE;
 
 pub(super) static CONSUL_VOLUMES: Rule = Rule::of_task(page!("consul-volumes"), Applies::Consul, check_volumes);
 
@@ -65,14 +66,36 @@ pub(super) fn runs_other(container: &Container, command: &str) -> Option<Draft> 
         Subcommand::Absent | Subcommand::Unknown => all.any(|word| word == command),
     };
     // The entry point has a rule of its own.
-    if runs_it || wrong_start(container, None).is_some() {
+    if wrong_start(container, None).is_some() {
         return None;
     }
     let label = container.label();
+    if runs_it {
+        return refused_words(container, command, &words);
+    }
     let message = if words.is_empty() {
         format!("{label} has no command")
     } else {
         format!("{label} runs {}", container.command.shown_program())
+    };
+    let place = &container.command.place;
+    let help = format!("set its command to [\"{command}\"]");
+    Some(Draft::new(place.span, message, help).of(container).fix(Fix::set(place, vec![command])))
+}
+
+/// Words behind the subcommand, or a program before it: the image starts consul-ecs by itself, and its subcommands take no
+/// arguments since they have a configuration.
+fn refused_words(container: &Container, command: &str, words: &[&str]) -> Option<Draft> {
+    let has_configuration = matches!(container.environment_has(CONFIG_VARIABLE), Maybe::Known(()));
+    let is_started_by_image = container.entry_point.is_certainly_empty() && is_consul_ecs(container);
+    if !is_started_by_image || !has_configuration || words.len() < 2 {
+        return None;
+    }
+    let label = container.label();
+    let message = if words.first() == Some(&command) {
+        format!("{label} runs {command} with arguments, which it does not have")
+    } else {
+        format!("the image of {label} starts consul-ecs, whose subcommand has to be the first word")
     };
     let place = &container.command.place;
     let help = format!("set its command to [\"{command}\"]");

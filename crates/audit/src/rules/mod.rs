@@ -7,6 +7,7 @@ mod app_mesh_proxy;
 mod app_mesh_routes;
 mod client_agent;
 mod client_script;
+mod collisions;
 mod configuration;
 mod containers;
 mod credentials;
@@ -16,6 +17,7 @@ mod dependencies;
 mod deployments;
 mod discover;
 mod entry_point;
+mod fargate;
 mod fixes;
 mod gateway;
 mod health_sync;
@@ -23,11 +25,13 @@ mod identity;
 mod images;
 mod keys;
 mod login;
+mod logs;
 mod mesh_init;
 mod mesh_ports;
 pub(crate) mod platform;
 mod prelude;
 mod proxy;
+mod proxy_config;
 mod registration;
 mod releases;
 mod roles;
@@ -42,6 +46,7 @@ mod tokens;
 mod transparent_proxy;
 mod units;
 mod upstreams;
+mod values;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -128,6 +133,7 @@ static RULES: &[&Rule] = &[
     &servers::CONSUL_LOGIN_META,
     &login::CONSUL_LOGIN_METHOD,
     &login::CONSUL_LOGIN_ENDPOINT,
+    &transparent_proxy::CONSUL_TRANSPARENT_PROXY_EXCLUSIONS,
     &transparent_proxy::CONSUL_TRANSPARENT_PROXY_LAUNCH_TYPE,
     &transparent_proxy::CONSUL_TRANSPARENT_PROXY_PRIVILEGES,
     &transparent_proxy::CONSUL_DNS_WITHOUT_TRANSPARENT_PROXY,
@@ -178,6 +184,7 @@ static RULES: &[&Rule] = &[
     &deployments::CONSUL_DEPLOYMENT_STRATEGY,
     &registration::CONSUL_REGISTRATION,
     &registration::CONSUL_PROXY_ADDRESS,
+    &proxy_config::CONSUL_PROXY_CONFIG,
     &units::CONSUL_DURATION,
     &units::CONSUL_TIMEOUT_MILLISECONDS,
     &identity::CONSUL_TASK_ROLE_SHARED,
@@ -236,10 +243,15 @@ static RULES: &[&Rule] = &[
     &dependencies::ECS_DEPENDENCY_HEALTH,
     &dependencies::ECS_DEPENDENCY_UNKNOWN,
     &keys::ECS_DUPLICATE_KEY,
+    &fargate::ECS_FARGATE_PROPERTIES,
+    &fargate::ECS_FARGATE_SIZE,
+    &containers::ECS_ESSENTIAL,
     &containers::ECS_HEALTH_CHECK_COMMAND,
     &containers::ECS_HEALTH_CHECK_RANGE,
     &containers::ECS_HOST_PORT,
     &containers::ECS_LOAD_BALANCER_TARGET,
+    &logs::ECS_LOG_OPTIONS,
+    &collisions::ECS_PORT_TWICE,
     &secrets::ECS_SECRET_REFERENCE,
     &secrets::ECS_SECRETS_EXECUTION_ROLE,
     &secrets::ECS_LOGS_EXECUTION_ROLE,
@@ -248,6 +260,10 @@ static RULES: &[&Rule] = &[
     &dependencies::ECS_START_TIMEOUT_TOO_SHORT,
     &dependencies::ECS_START_TIMEOUT_UNUSED,
     &dependencies::ECS_TIMEOUT_RANGE,
+    &keys::ECS_UNKNOWN_KEY,
+    &values::ECS_VALUE,
+    &collisions::ECS_VARIABLE_TWICE,
+    &collisions::ECS_VOLUME_UNKNOWN,
     &secrets::CONSUL_TOKEN_SECRET_KEY,
     &secrets::CONSUL_TOKEN_SECRET_VERSION,
 ];

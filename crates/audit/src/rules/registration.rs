@@ -21,6 +21,7 @@ fn check_registration(subject: &Subject<'_>, findings: &mut Findings) {
     if consul.is_gateway {
         return;
     }
+    findings.extend(repeated_upstreams(consul));
     for (index, exposed) in configuration.list("proxy.expose.paths").into_iter().flatten().enumerate() {
         for key in ["path", "listenerPort"] {
             if is_empty(exposed, key) {
@@ -28,6 +29,44 @@ fn check_registration(subject: &Subject<'_>, findings: &mut Findings) {
                 findings.add(Draft::new(exposed.place.span, message, format!("add {key}")));
             }
         }
+        if let Some(path) = exposed.get("path")
+            && path.text().is_some_and(|text| !text.is_empty() && !text.starts_with('/'))
+        {
+            let message = format!("proxy.expose.paths[{index}].path does not begin with /, so no request has it");
+            findings.add(Draft::new(path.place.span, message, "write the complete path: /metrics"));
+        }
+    }
+}
+
+/// What tells two upstreams apart. Source: `NodeService.Validate`.
+const OF_UPSTREAM: [&str; 6] = [
+    "destinationName",
+    "destinationType",
+    "destinationNamespace",
+    "destinationPartition",
+    "destinationPeer",
+    "datacenter",
+];
+
+fn repeated_upstreams<'d>(consul: &ConsulTask<'d>) -> impl Iterator<Item = Draft> + use<'d> {
+    let upstreams: &'d [Node] = upstreams(consul);
+    upstreams.iter().enumerate().filter_map(move |(index, later)| {
+        let name = later.get("destinationName")?.text().filter(|name| !name.is_empty())?;
+        let is_same = |earlier: &&Node| {
+            OF_UPSTREAM.iter().all(|key| part(later, key).is_some_and(|part_of| Some(part_of) == part(earlier, key)))
+        };
+        let earlier = upstreams.iter().take(index).find(is_same)?;
+        let message = format!("two upstreams have the destination {name}");
+        let draft = Draft::new(later.place.span, message, "remove one of the two");
+        Some(draft.note(earlier.place.span, "the other upstream"))
+    })
+}
+
+/// A part of the destination, empty without one; `None` if it is unknown.
+fn part<'n>(upstream: &'n Node, key: &str) -> Option<&'n str> {
+    match upstream.get(key) {
+        None => Some(""),
+        Some(node) => node.text().map(|text| if text == "service" && key == "destinationType" { "" } else { text }),
     }
 }
 

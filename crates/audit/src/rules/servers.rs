@@ -70,6 +70,9 @@ pub(crate) fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
             "exec= with a program that prints the addresses, or one name with all of them".to_owned(),
         ));
     }
+    if !has_scheme && rest.contains('/') {
+        return Some(("has a path", name.split('/').next().unwrap_or_default().to_owned()));
+    }
     let in_brackets = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
     let what = match (has_scheme, has_port) {
         (true, true) => "has a scheme and a port",
@@ -129,9 +132,16 @@ pub(super) static CONSUL_SERVER_PORTS: Rule =
     Rule::of_task(page!("consul-server-ports"), Applies::ConsulDataplaneAndController, check_ports);
 
 /// The setting of a port, what listens there, and the usual ports of the other protocol.
-const PORTS: [(&str, &str, [u64; 2], &str); 2] = [
-    ("consulServers.http.port", "the HTTP API", [8502, 8503], "8500, or 8501 with TLS"),
-    ("consulServers.grpc.port", "gRPC", [8500, 8501], "8502, or 8503 with TLS"),
+/// Source: <https://developer.hashicorp.com/consul/docs/reference/architecture/ports>
+const PORTS: [(&str, &str, [u64; 6], &str); 2] = [
+    ("consulServers.http.port", "the HTTP API", [8300, 8301, 8302, 8502, 8503, 8600], "8500, or 8501 with TLS"),
+    ("consulServers.grpc.port", "gRPC", [8300, 8301, 8302, 8500, 8501, 8600], "8502, or 8503 with TLS"),
+];
+
+/// The switch of TLS, the setting of its port, the usual port without TLS, and the one with TLS.
+const PLAIN_PORTS: [(&str, &str, u64, u64); 2] = [
+    ("consulServers.http.https", "consulServers.http.port", 8500, 8501),
+    ("consulServers.defaults.tls", "consulServers.grpc.port", 8502, 8503),
 ];
 
 fn check_ports(subject: &Subject<'_>, findings: &mut Findings) {
@@ -142,6 +152,23 @@ fn check_ports(subject: &Subject<'_>, findings: &mut Findings) {
             let message = format!("{path} is {port}, which is not a port of {what}");
             let draft = Draft::new(configuration.place_of(path).span, message, format!("set it to {usual}"));
             findings.add(of_holder(&consul_ecs, draft));
+        }
+    }
+    for (switch, path, plain, with_tls) in PLAIN_PORTS {
+        let has_own_switch = path.starts_with("consulServers.grpc")
+            && !matches!(configuration.at("consulServers.grpc.tls"), Maybe::Absent)
+            || configuration.flag("consulServers.defaults.tls", true) != Some(true);
+        // Servers of HCP Consul Dedicated had TLS on both.
+        let is_behind_443 = configuration.number("consulServers.http.port", 0) == Some(443);
+        let is_known = configuration.text(HOSTS).is_some();
+        if !is_known || is_behind_443 || has_own_switch || configuration.flag(switch, false) != Some(true) {
+            continue;
+        }
+        if configuration.number(path, 0) == Some(plain) {
+            let place = configuration.place_of(path);
+            let message = format!("{path} is {plain}, where servers usually have no TLS, but {switch} is true");
+            let draft = Draft::new(place.span, message, format!("set it to {with_tls}, unless the servers differ"));
+            findings.add(of_holder(&consul_ecs, draft.severity(Severity::Warning)));
         }
     }
 }

@@ -28,6 +28,10 @@ pub(super) static CONSUL_SERVICE_PORT: Rule =
 fn check_service_port(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
     let place = consul.configuration.place_of("service.port");
+    if let Some(draft) = port_of_the_proxy(consul) {
+        findings.add(draft);
+        return;
+    }
     let mut listeners =
         workloads(&consul.apps).into_iter().flat_map(|app| tcp_ports(app).map(move |ports| (app, ports)));
     let Some((app, ports)) = listeners.next() else { return };
@@ -57,6 +61,26 @@ fn check_service_port(subject: &Subject<'_>, findings: &mut Findings) {
         }
         Some(_) | None => {}
     }
+}
+
+/// The port of the service is one on which the proxy listens, and no app maps it: Envoy would connect to itself.
+fn port_of_the_proxy(consul: &ConsulTask<'_>) -> Option<Draft> {
+    let port = consul.configuration.number("service.port", 0).filter(|port| *port != 0)?;
+    let listeners = [
+        (consul.public_port(), "the proxy's public listener"),
+        (consul.readiness_port().filter(|_| consul.generation != Generation::Client), "the proxy's readiness check"),
+    ];
+    let (_, user) = listeners.into_iter().find(|(own, _)| *own == Some(port))?;
+    // Another rule reports apps with a port of the proxy.
+    if consul
+        .apps
+        .iter()
+        .any(|app| app.port_mappings.items.iter().any(|it| it.ports().is_some_and(|ports| ports.contains(&port))))
+    {
+        return None;
+    }
+    let message = format!("the service's port is {port}, the port of {user}");
+    Some(Draft::new(consul.configuration.place_of("service.port").span, message, "write the port of the app"))
 }
 
 /// The TCP ports that a container certainly maps, by mapping.

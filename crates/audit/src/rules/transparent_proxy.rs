@@ -1,5 +1,7 @@
 //! Transparent proxies: users, privileges and DNS.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use serde_json::json;
 
 use super::prelude::*;
@@ -53,6 +55,73 @@ fn check_app_user(subject: &Subject<'_>, findings: &mut Findings) {
             findings.add(Draft::new(app.user.span(), message, "give it another user").of(app));
         }
     }
+}
+
+pub(super) static CONSUL_TRANSPARENT_PROXY_EXCLUSIONS: Rule = Rule::of_task(
+    page!("consul-transparent-proxy-exclusions"),
+    Applies::ConsulDataplane,
+    check_transparent_proxy_exclusions,
+);
+
+fn check_transparent_proxy_exclusions(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
+    let texts = |path: &str| {
+        let items = consul.configuration.list(path).into_iter().flatten();
+        items.filter_map(|node| Some((node.text().filter(|text| !text.contains('$'))?, node.place.span)))
+    };
+    for (block, span) in texts("transparentProxy.excludeOutboundCIDRs") {
+        let (message, help, severity) = if is_everything(block) {
+            let message = format!("excludeOutboundCIDRs has {block}: no request of the app goes through the proxy");
+            (message, "exclude less, or turn transparent proxy off", Severity::Warning)
+        } else if is_no_block(block) {
+            let message = format!("excludeOutboundCIDRs has {block}, which is no block of addresses");
+            (message, "write an address, or a block such as 10.0.0.0/8", Severity::Error)
+        } else {
+            continue;
+        };
+        findings.add(Draft::new(span, message, help).severity(severity));
+    }
+    for (user, span) in texts("transparentProxy.excludeUIDs") {
+        let owner = || consul.apps.iter().find(|app| app.user.text().and_then(|it| it.split(':').next()) == Some(user));
+        let is_number = |text: &str| text.parse::<u32>().is_ok();
+        let is_range = || user.split_once('-').is_some_and(|(first, last)| is_number(first) && is_number(last));
+        let (message, help) = if let Some(app) = owner() {
+            let message = format!(
+                "excludeUIDs has {user}, the user of {}: its requests do not go through the proxy",
+                app.label()
+            );
+            (message, "remove it, or give the app another user")
+        } else if !is_number(user) && !is_range() {
+            let message =
+                format!("excludeUIDs has {user:?}, which is no number: the image of consul-ecs has other users");
+            (message, "write the number of the user")
+        } else {
+            continue;
+        };
+        findings.add(Draft::new(span, message, help).severity(Severity::Warning));
+    }
+}
+
+fn is_everything(block: &str) -> bool {
+    block.split_once('/').is_some_and(|(address, bits)| bits == "0" && address.parse::<IpAddr>().is_ok())
+}
+
+/// Whether it certainly is neither an address, nor a block, nor a name of a host. iptables takes several with commas.
+fn is_no_block(text: &str) -> bool {
+    text.split(',').any(|text| match text.split_once('/') {
+        Some((address, bits)) => {
+            let most = match address.parse::<IpAddr>() {
+                Ok(IpAddr::V4(_)) => 32,
+                Ok(IpAddr::V6(_)) => 128,
+                Err(_) => return true,
+            };
+            !bits.parse::<u8>().is_ok_and(|bits| bits <= most) && bits.parse::<Ipv4Addr>().is_err()
+        }
+        None => {
+            let has_digits_only = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+            has_digits_only && text.parse::<Ipv4Addr>().is_err()
+        }
+    })
 }
 
 pub(super) static CONSUL_TRANSPARENT_PROXY_LAUNCH_TYPE: Rule = Rule::once_per_task(

@@ -125,6 +125,14 @@ impl<'d> ConsulTask<'d> {
         releases.find(|(program, _)| *program == Program::ConsulEcs).map(|(_, release)| release)
     }
 
+    /// Whether a container of the mesh mounts the volume called `name`.
+    pub fn mounts(&self, name: &str) -> bool {
+        let mounted = |container: &Container| {
+            container.mount_points.items.iter().any(|mount| mount.source_volume.text() == Some(name))
+        };
+        self.own_containers().any(mounted)
+    }
+
     /// Whether `name` is the name of a container that a task of its generation needs and this one does not have.
     pub fn misses(&self, name: &str) -> bool {
         let wanted: &[(&str, Option<&Container>)] = match self.generation {

@@ -44,7 +44,7 @@ const FIELDS: &[Row] = &[
     (Dataplane, "consulLogin.serverIdHeaderValue", r#""consul""#, "1"),
     (Dataplane, "consulServers.hosts", r#""consul.example.com""#, r#"["10.0.0.1"]"#),
     (Dataplane, "consulServers.skipServerWatch", "true", r#""true""#),
-    (Dataplane, "consulServers.defaults.caCertFile", r#""/ca.pem""#, "1"),
+    (Dataplane, "consulServers.defaults.caCertFile", r#""/consul/ca.pem""#, "1"),
     (Dataplane, "consulServers.defaults.tls", "true", r#""true""#),
     (Dataplane, "consulServers.defaults.tlsServerName", r#""server.dc1.consul""#, "1"),
     (Dataplane, "consulServers.grpc.port", "8503", r#""8503""#),

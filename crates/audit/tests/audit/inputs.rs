@@ -476,7 +476,8 @@ fn terraform_matches_the_keys_of_containers_in_any_case() {
     };
     let named = "[{ Name = \"web\", IMAGE = \"nginx:1\", PortMappings = [{ ContainerPort = 80, HOSTPORT = 80 }] }]";
     assert_eq!(ids("main.tf", &source(&format!("jsonencode({named})"))), [""; 0]);
-    assert_eq!(ids("main.tf", &source("jsonencode([{ Nam = \"web\" }])")), ["ecs-container-name"]);
+    let misspelt = "jsonencode([{ Nam = \"web\", image = \"nginx:1\" }])";
+    assert_eq!(ids("main.tf", &source(misspelt)), ["ecs-container-name", "ecs-unknown-key"]);
     // Of several, the last counts.
     assert_eq!(ids("main.tf", &source("jsonencode([{ name = \"a b\", Name = \"web\" }])")), [""; 0]);
     let json = r#"[{\"Name\": \"web\", \"Image\": \"nginx:1\"}]"#;
@@ -491,7 +492,7 @@ fn terraform_matches_the_keys_of_containers_in_any_case() {
     assert_eq!(ids("plan.json", &plan), [""; 0]);
     // The AWS CLI and ECS know one spelling.
     let of_cli = r#"{ "family": "web", "containerDefinitions": [{ "Name": "web", "Image": "nginx:1" }] }"#;
-    assert_eq!(ids("task.json", of_cli), ["ecs-container-name"]);
+    assert_eq!(ids("task.json", of_cli), ["ecs-container-name", "ecs-unknown-key", "ecs-unknown-key"]);
 }
 
 #[test]

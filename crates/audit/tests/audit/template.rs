@@ -38,7 +38,11 @@ pub(crate) fn yaml_template(definition: &Value) -> String {
 fn pascal_case(value: &Value) -> Value {
     match value {
         Value::Object(map) if is_function(map) => value.clone(),
-        Value::Object(map) => map.iter().map(|(key, value)| (spelled(key), pascal_case(value))).collect(),
+        Value::Object(map) => map
+            .iter()
+            // The options of a log driver have names of their own.
+            .map(|(key, value)| (spelled(key), if key == "options" { value.clone() } else { pascal_case(value) }))
+            .collect(),
         Value::Array(items) => items.iter().map(pascal_case).collect(),
         _ => value.clone(),
     }
@@ -52,6 +56,8 @@ fn spelled(key: &str) -> String {
     match key {
         "properties" => "ProxyConfigurationProperties".to_owned(),
         "efsVolumeConfiguration" => "EFSVolumeConfiguration".to_owned(),
+        "fileSystemId" => "FilesystemId".to_owned(),
+        "iam" => "IAM".to_owned(),
         _ => upper_first(key),
     }
 }

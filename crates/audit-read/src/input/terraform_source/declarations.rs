@@ -202,7 +202,18 @@ fn definition(module: &Module<'_>, block: &Block, instance: &Instance, roles: &R
         problems.push(InputProblem::at(&file, error.span, format!("{address}: {}", error.reason)));
         unknown(error.span)
     });
-    let names = ["family", "network_mode", "task_role_arn", "execution_role_arn", "requires_compatibilities", "tags"];
+    let names = [
+        "family",
+        "network_mode",
+        "cpu",
+        "memory",
+        "pid_mode",
+        "ipc_mode",
+        "task_role_arn",
+        "execution_role_arn",
+        "requires_compatibilities",
+        "tags",
+    ];
     let values = reader.values(&names, &["volume", "proxy_configuration", "runtime_platform"]);
     let values = module.tagged(values);
     let place = Place::fixed(block.name_span());

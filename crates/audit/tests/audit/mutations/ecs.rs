@@ -1,6 +1,8 @@
 //! ECS's own rules: start order, health checks, timeouts, secrets.
 
 pub(super) const TABLE: &str = r#"
+@logs report / logConfiguration = {"logDriver": "awslogs", "options": {"awslogs-group": "reports", "awslogs-region": "us-east-1", "awslogs-stream-prefix": "report"}}
+
 [Plain]
 ecs-dependency-unknown: report / dependsOn[migrate].containerName = "missing"
 ecs-dependency-condition: report / dependsOn[migrate].condition = "READY"
@@ -31,10 +33,10 @@ ecs-health-check-range: cache / healthCheck.interval = 4
 ecs-health-check-range: cache / healthCheck.retries = 11
 ecs-secrets-execution-role: executionRoleArn = absent
 ecs-logs-execution-role: executionRoleArn = absent
-  given report / logConfiguration = {"logDriver": "awslogs"}
+  given @logs
   given migrate / secrets = []
 ok: executionRoleArn = absent
-  given report / logConfiguration = {"logDriver": "awslogs"}
+  given @logs
   given migrate / secrets = []
   given requiresCompatibilities = ["EC2"]
 ecs-secret-reference: migrate / secrets[DATABASE_URL].valueFrom = "arn:aws:secretsmanager:us-east-1:123456789012:secret:report-db-YzAbCd:url"

@@ -3,6 +3,7 @@
 //! The tables follow the documentation of Consul on ECS and of App Mesh, not the rules: a rule that misses a defect, or
 //! that reports another rule's, fails here.
 
+mod api;
 mod app_mesh;
 mod client;
 mod control_plane;
@@ -14,6 +15,7 @@ mod exports;
 mod gateways;
 mod harmless;
 mod pairs;
+mod settings;
 mod start;
 mod tables;
 
@@ -41,6 +43,8 @@ static BY_SUBJECT: Mutations = LazyLock::new(|| {
         app_mesh::TABLE,
         exports::TABLE,
         ecs::TABLE,
+        api::TABLE,
+        settings::TABLE,
         harmless::TABLE,
         start::TABLE,
     ];

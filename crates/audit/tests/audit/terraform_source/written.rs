@@ -200,9 +200,26 @@ pub(crate) fn plan(definition: &Value) -> Option<String> {
 
 /// The arguments of the resource; `None` if Terraform cannot express them.
 fn arguments(definition: &Value) -> Option<Map<String, Value>> {
+    // What the provider or Terraform itself refuses, and what is not read.
+    const OTHERS: [&str; 7] = [
+        "containerDefinition",
+        "enableFaultInjection",
+        "ephemeralStorage",
+        "essential",
+        "registeredBy",
+        "revision",
+        "volume",
+    ];
+    if OTHERS.iter().any(|key| definition.get(key).is_some()) {
+        return None;
+    }
     let mut values = Map::new();
     for (ecs, own) in [
         ("family", "family"),
+        ("cpu", "cpu"),
+        ("memory", "memory"),
+        ("pidMode", "pid_mode"),
+        ("ipcMode", "ipc_mode"),
         ("networkMode", "network_mode"),
         ("requiresCompatibilities", "requires_compatibilities"),
         ("taskRoleArn", "task_role_arn"),
@@ -243,8 +260,15 @@ fn volume(volume: &Value) -> Option<Value> {
     for (key, value) in volume.as_object()? {
         match key.as_str() {
             "efsVolumeConfiguration" => {
-                let file_system = value.get("fileSystemId")?;
-                block.insert("efs_volume_configuration".to_owned(), json!([{ "file_system_id": file_system }]));
+                let mut efs = json!({ "file_system_id": value.get("fileSystemId")? });
+                for key in value.as_object()?.keys() {
+                    match key.as_str() {
+                        "fileSystemId" => {}
+                        "transitEncryption" => efs["transit_encryption"] = value[key].clone(),
+                        _ => return None,
+                    }
+                }
+                block.insert("efs_volume_configuration".to_owned(), json!([efs]));
             }
             "dockerVolumeConfiguration" => {
                 block.insert("docker_volume_configuration".to_owned(), json!([value]));

@@ -1,0 +1,295 @@
+//! Where a task definition departs from ECS's API.
+
+use super::{
+    super::{dialect::Dialect, field::Text},
+    shapes::{Accepts, Key, OnFargate, Shape, TASK},
+};
+use document::{Entry, HOLE, Node, Place, Span, Value};
+
+/// A key that ECS does not know, a value that it refuses, or a key that it misses.
+#[derive(Debug, Clone)]
+pub struct Departure {
+    /// The number of its container among those that are known, if it is in one.
+    pub container: Option<usize>,
+    /// Its path, from the container if it is in one: `portMappings[0].protocol`.
+    pub path: String,
+    /// The bytes of the key, of the value, or of the map without the key.
+    pub span: Span,
+    pub fault: Fault,
+}
+
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// The key is not one of this map.
+    UnknownKey {
+        key: String,
+        shape: &'static Shape,
+        /// The only required key that the map lacks, if this is its only unknown one.
+        instead_of: Option<&'static str>,
+    },
+    /// The map lacks a required key.
+    Missing,
+    /// ECS accepts other values: the value as the file spells it, and its place for edits.
+    Refused(String, &'static Accepts, Place),
+    /// Fargate does not support the key, or supports these values only.
+    NotOnFargate(&'static [&'static str]),
+}
+
+/// All departures of the definition `node`, in the order of the file.
+pub(in crate::definition) fn departures(node: &Node, dialect: Dialect) -> Vec<Departure> {
+    let mut walk = Walk { dialect, container: None, found: Vec::new() };
+    walk.map(node, &TASK, &At::Top);
+    walk.found
+}
+
+/// The path to a value. It becomes a text only for a departure.
+enum At<'a> {
+    Top,
+    Key(&'a Self, &'a str),
+    Item(&'a Self, usize),
+}
+
+impl At<'_> {
+    fn path(&self) -> String {
+        match self {
+            Self::Top => String::new(),
+            Self::Key(before, key) => match before.path() {
+                path if path.is_empty() => (*key).to_owned(),
+                path => format!("{path}.{key}"),
+            },
+            Self::Item(before, index) => format!("{}[{index}]", before.path()),
+        }
+    }
+}
+
+/// The keys of a map in which each is likely to be written.
+const FEW: usize = 6;
+
+struct Walk {
+    dialect: Dialect,
+    container: Option<usize>,
+    found: Vec<Departure>,
+}
+
+impl Walk {
+    fn map(&mut self, node: &Node, shape: &'static Shape, at: &At<'_>) {
+        let Value::Map(entries) = &node.value else { return };
+        let is_given = |entry: &&Entry| !matches!(entry.node.value, Value::Null);
+        let mut unknown = Vec::new();
+        for entry in entries.iter().filter(is_given) {
+            let at = At::Key(at, &entry.key);
+            match shape.keys.iter().find(|key| self.dialect.is_spelling_of(&entry.key, key.name)) {
+                Some(_) if entry.node.is_unknown() => {}
+                Some(key) => {
+                    self.value(&entry.node, &key.accepts, &at);
+                    self.on_fargate(&entry.node, key.on_fargate, &at);
+                }
+                // A key that is not known may be any.
+                None if entry.key.contains(HOLE) => return,
+                None => unknown.push(entry),
+            }
+        }
+        let is_spelt = |entry: &Entry, key: &Key| self.dialect.is_spelling_of(&entry.key, key.name);
+        let is_missing =
+            |key: &&Key| key.is_required && !entries.iter().filter(is_given).any(|entry| is_spelt(entry, key));
+        let mut missing: Vec<&Key> = shape.keys.iter().filter(is_missing).collect();
+        let instead_of = match (missing.as_slice(), unknown.as_slice()) {
+            // In a map with few keys, the unknown one stands for the missing one.
+            ([missing], [_]) if shape.keys.len() <= FEW => Some(missing.name),
+            _ => None,
+        };
+        // A key in another case is found already.
+        missing.retain(|key| !unknown.iter().any(|entry| entry.key.eq_ignore_ascii_case(key.name)));
+        for entry in unknown {
+            let fault = Fault::UnknownKey { key: entry.key.clone(), shape, instead_of };
+            self.add(&At::Key(at, &entry.key), entry.key_span, fault);
+        }
+        for key in missing.into_iter().filter(|_| instead_of.is_none()) {
+            self.add(&At::Key(at, &self.dialect.spell(key.name)), node.place.span, Fault::Missing);
+        }
+    }
+
+    fn value(&mut self, node: &Node, accepts: &'static Accepts, at: &At<'_>) {
+        match accepts {
+            Accepts::Any => {}
+            Accepts::Map(shape) => self.map(node, shape, at),
+            Accepts::Maps(shape) => self.items(node, shape, at),
+            Accepts::Items(shape) => {
+                if matches!(&node.value, Value::List(items) if items.is_empty()) {
+                    self.refuse(node, "an empty list", accepts, at);
+                }
+                self.containers(node, shape);
+            }
+            Accepts::EachOf(_) | Accepts::EachKnown(_) => {
+                for (index, item) in node.items().iter().enumerate() {
+                    self.scalar(item, accepts, &At::Item(at, index));
+                }
+            }
+            _ => self.scalar(node, accepts, at),
+        }
+    }
+
+    fn items(&mut self, node: &Node, shape: &'static Shape, at: &At<'_>) {
+        for (index, item) in node.items().iter().enumerate() {
+            self.map(item, shape, &At::Item(at, index));
+        }
+    }
+
+    fn containers(&mut self, node: &Node, shape: &'static Shape) {
+        let containers = node.items().iter().filter(|item| matches!(item.value, Value::Map(_)));
+        for (number, container) in containers.enumerate() {
+            self.container = Some(number);
+            self.map(container, shape, &At::Top);
+        }
+        self.container = None;
+    }
+
+    fn scalar(&mut self, node: &Node, accepts: &'static Accepts, at: &At<'_>) {
+        let (Value::Text(text) | Value::Number(text)) = &node.value else { return };
+        let is_number = matches!(node.value, Value::Number(_));
+        // The reader notes values of another type.
+        if is_number != matches!(accepts, Accepts::Whole(..)) && !self.dialect.is_lenient() {
+            return;
+        }
+        let text = self.dialect.open_placeholders(Text(text.clone()));
+        if let Some(whole) = text.whole().filter(|whole| !accepts.accept(whole) && !is_placeholder(whole)) {
+            self.refuse(node, whole, accepts, at);
+        }
+    }
+
+    fn on_fargate(&mut self, node: &Node, supported: OnFargate, at: &At<'_>) {
+        match supported {
+            OnFargate::Same => {}
+            OnFargate::Nothing => {
+                if has_effect(node) {
+                    self.add(at, node.place.span, Fault::NotOnFargate(&[]));
+                }
+            }
+            OnFargate::Only(words) => {
+                self.only(node, words, at);
+                for (index, item) in node.items().iter().enumerate() {
+                    self.only(item, words, &At::Item(at, index));
+                }
+            }
+        }
+    }
+
+    fn only(&mut self, node: &Node, words: &'static [&'static str], at: &At<'_>) {
+        if node.text().is_some_and(|text| !text.contains('$') && !words.contains(&text)) {
+            self.add(at, node.place.span, Fault::NotOnFargate(words));
+        }
+    }
+
+    fn refuse(&mut self, node: &Node, value: &str, accepts: &'static Accepts, at: &At<'_>) {
+        self.add(at, node.place.span, Fault::Refused(value.to_owned(), accepts, node.place.clone()));
+    }
+
+    fn add(&mut self, at: &At<'_>, span: Span, fault: Fault) {
+        self.found.push(Departure { container: self.container, path: at.path(), span, fault });
+    }
+}
+
+/// Whether a value is more than none.
+fn has_effect(node: &Node) -> bool {
+    match &node.value {
+        Value::Bool(is_on) => *is_on,
+        Value::Text(text) | Value::Number(text) => !["", "0", "false"].contains(&text.as_str()),
+        Value::List(items) => !items.is_empty(),
+        Value::Map(_) => true,
+        Value::Null | Value::Unknown => false,
+    }
+}
+
+/// Whether another program may replace a value: `$TAG`, `__IMAGE__`, `%IMAGE%`, `@image@`.
+fn is_placeholder(text: &str) -> bool {
+    text.contains(['$', '<', '{', '%', '@']) && !text.contains("@sha256:") || text.starts_with("__")
+}
+
+impl Accepts {
+    /// Whether ECS accepts a text or a number, or may do so.
+    fn accept(&self, text: &str) -> bool {
+        match self {
+            Self::Any | Self::Map(_) | Self::Maps(_) | Self::Items(_) => true,
+            Self::OneOf(words) | Self::Known(words) | Self::EachOf(words) | Self::EachKnown(words) => {
+                words.contains(&text)
+            }
+            Self::Whole(least, most) => {
+                let whole = text.strip_suffix(".0").unwrap_or(text).parse::<u64>();
+                whole.is_ok_and(|number| (*least..=*most).contains(&number))
+            }
+            Self::Name => (1..=255).contains(&text.len()) && text.bytes().all(is_of_name),
+            Self::PortName => {
+                let has_case = text.bytes().any(|byte| byte.is_ascii_uppercase());
+                (1..=64).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(is_of_name) && !has_case
+            }
+            Self::PortRange => is_port_range(text),
+            Self::Image => is_image(text),
+            // Windows has drives.
+            Self::Path => text.starts_with('/') || text.get(1..2) == Some(":"),
+        }
+    }
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+}
+
+fn is_port_range(text: &str) -> bool {
+    let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
+    let ends = text.split_once('-').map(|(first, last)| (port(first), port(last)));
+    matches!(ends, Some((Some(first), Some(last))) if first <= last)
+}
+
+/// Whether a text may be the reference of an image. Source: <https://pkg.go.dev/github.com/distribution/reference>
+fn is_image(text: &str) -> bool {
+    let (name, digest) = text.split_once('@').map_or((text, None), |(name, digest)| (name, Some(digest)));
+    let (path, tag) = match name.rsplit_once(':') {
+        Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),
+        _ => (name, None),
+    };
+    let repository = path.split_once('/').filter(|(host, _)| host.contains(['.', ':'])).map_or(path, |(_, rest)| rest);
+    let is_of_tag = |byte: u8| is_of_name(byte) || byte == b'.';
+    // One word in capital letters is what another program replaces.
+    let is_word = |part: &str| !part.bytes().any(|byte| byte.is_ascii_lowercase());
+    let is_part = |part: &str| {
+        let has_case = part.bytes().any(|byte| byte.is_ascii_uppercase());
+        !part.is_empty() && part.bytes().all(is_of_tag) && (!has_case || is_word(part))
+    };
+    repository.split('/').all(is_part)
+        && tag.is_none_or(|tag| (1..=128).contains(&tag.len()) && tag.bytes().all(is_of_tag))
+        && digest.is_none_or(|digest| digest.split_once(':').is_some_and(|(_, hash)| !hash.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_of_images_are_told_from_other_texts() {
+        for image in [
+            "web",
+            "example/web:1.4.2",
+            "localhost:5000/team/web:v1",
+            "123456789012.dkr.ecr.us-east-1.amazonaws.com/Team_web/web@sha256:0123456789abcdef",
+            "WEB_IMAGE",
+            "public.ecr.aws/hashicorp/consul-ecs:0.10.1",
+        ] {
+            let lower = image.replace("Team", "team");
+            assert!(is_image(&lower), "{lower}");
+        }
+        for text in
+            ["", "example/web:", "example/Web:1", "https://example.com/web:1", "example/web 1", "example//web:1"]
+        {
+            assert!(!is_image(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_of_ports_rise() {
+        for (text, is_range) in
+            [("8000-8010", true), ("80", false), ("8010-8000", false), ("0-10", false), ("1-70000", false)]
+        {
+            assert_eq!(is_port_range(text), is_range, "{text}");
+        }
+    }
+}

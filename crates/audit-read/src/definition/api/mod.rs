@@ -1,0 +1,14 @@
+//! What ECS's API says of a task definition: the keys of each map, and the values that ECS accepts.
+//!
+//! One walk over a definition finds every departure from the table in `shapes`, so that no rule walks it again.
+
+mod departure;
+mod limits;
+mod shapes;
+
+pub(super) use self::departure::departures;
+pub use self::{
+    departure::{Departure, Fault},
+    limits::{FARGATE_SIZES, FargateSize, mebibytes, units},
+    shapes::{Accepts, Shape},
+};

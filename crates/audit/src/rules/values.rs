@@ -1,0 +1,179 @@
+//! Single values that ECS refuses, in every task definition.
+
+use std::collections::HashMap;
+
+use super::{
+    keys::{container_of, named, of},
+    prelude::*,
+};
+use crate::spelling::{misspelt, nearest};
+use audit_read::definition::{
+    PortMapping, Ulimit, Volume,
+    api::{Accepts, Departure, Fault, mebibytes},
+};
+use document::{Place, Span};
+
+pub(super) static ECS_VALUE: Rule = Rule::of_task(page!("ecs-value"), Applies::EveryTask, check_value);
+
+fn check_value(subject: &Subject<'_>, findings: &mut Findings) {
+    for departure in &subject.definition.departures {
+        let container = container_of(subject, departure);
+        let name = || named(&departure.path, container);
+        let draft = match &departure.fault {
+            Fault::Missing => {
+                let help = format!("set {}", departure.path);
+                Some(Draft::new(departure.span, format!("{} is missing", name()), help))
+            }
+            Fault::Refused(value, accepts, place) if !is_judged_elsewhere(subject, departure) => {
+                refused(value, accepts, place, &name)
+            }
+            Fault::Refused(..) | Fault::UnknownKey { .. } | Fault::NotOnFargate(_) => None,
+        };
+        findings.extend(draft.map(|draft| of(container, draft)));
+    }
+    repeated(subject, findings);
+    findings.extend(subject.definition.volumes.items.iter().filter_map(unencrypted));
+    for container in &subject.definition.containers.items {
+        findings.extend(reservation(container));
+        findings.extend(above_the_task(subject, container));
+        findings.extend(container.port_mappings.items.iter().filter_map(|mapping| two_ports(container, mapping)));
+        findings.extend(container.ulimits.items.iter().filter_map(|limit| inverted(subject, container, limit)));
+    }
+}
+
+/// The network mode of a mesh has rules of its own.
+fn is_judged_elsewhere(subject: &Subject<'_>, departure: &Departure) -> bool {
+    let has_mesh = subject.consul.is_some() || subject.proxy_configuration().is_some();
+    has_mesh && departure.container.is_none() && departure.path.eq_ignore_ascii_case("networkMode")
+}
+
+fn refused(value: &str, accepts: &Accepts, place: &Place, name: &dyn Fn() -> String) -> Option<Draft> {
+    let (help, severity, meant) = match accepts {
+        Accepts::OneOf(words) | Accepts::EachOf(words) => of_words(value, words)?,
+        Accepts::Known(words) | Accepts::EachKnown(words) => {
+            let meant = misspelt(value, words.iter().copied())?;
+            (format!("did you mean {meant}?"), Severity::Warning, Some(meant))
+        }
+        Accepts::Whole(least, u64::MAX) => (format!("choose {least} or more"), Severity::Error, None),
+        Accepts::Whole(least, most) => (format!("choose a value from {least} to {most}"), Severity::Error, None),
+        Accepts::Name => ("use at most 255 letters, digits, hyphens and underscores".to_owned(), Severity::Error, None),
+        Accepts::PortName => {
+            let help = "use at most 64 lower-case letters, digits, hyphens and underscores";
+            (help.to_owned(), Severity::Error, None)
+        }
+        Accepts::PortRange => ("write the first and the last port: 8000-8010".to_owned(), Severity::Error, None),
+        Accepts::Image => {
+            let help = "write a repository in lower case with a tag: example/web:1.4.2";
+            (help.to_owned(), Severity::Error, None)
+        }
+        Accepts::Path => ("write the complete path, with / at its beginning".to_owned(), Severity::Error, None),
+        Accepts::Items(_) => ("add an item".to_owned(), Severity::Error, None),
+        Accepts::Any | Accepts::Map(_) | Accepts::Maps(_) => return None,
+    };
+    let message = match shown(value) {
+        Some(value) => format!("{} is {value}, which ECS refuses", name()),
+        None => format!("ECS refuses the value of {}", name()),
+    };
+    let fix = meant.and_then(|meant| Fix::set(place, meant));
+    Some(Draft::new(place.span, message, help).severity(severity).fix(fix))
+}
+
+/// What to write instead of a word that is none of these. ECS may get more words later.
+fn of_words(value: &str, words: &[&'static str]) -> Option<(String, Severity, Option<&'static str>)> {
+    match nearest(value, words.iter().copied()) {
+        // ECS accepts TCP and UDP as well.
+        Some("tcp" | "udp") if value.eq_ignore_ascii_case("tcp") || value.eq_ignore_ascii_case("udp") => None,
+        Some(meant) if value.eq_ignore_ascii_case(meant) => {
+            Some((format!("write {meant}"), Severity::Warning, Some(meant)))
+        }
+        Some(meant) => Some((format!("did you mean {meant}?"), Severity::Error, Some(meant))),
+        None => Some((format!("use one of {}", words.join(", ")), Severity::Warning, None)),
+    }
+}
+
+/// A value as users read it, unless it may be a secret in the wrong place.
+fn shown(value: &str) -> Option<&str> {
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || " -_.:/".contains(c);
+    ((1..=40).contains(&value.len()) && value.chars().all(is_of_word)).then_some(value)
+}
+
+/// More memory reserved than allowed.
+fn reservation(container: &Container) -> Option<Draft> {
+    let (limit, reserved) = (container.memory.known()?, container.memory_reservation.known()?);
+    let label = container.label();
+    (reserved > limit).then(|| {
+        let message = format!("memoryReservation of {label} is {reserved}, more than its memory of {limit}");
+        Draft::new(container.memory_reservation.span(), message, "reserve at most what memory allows").of(container)
+    })
+}
+
+/// A container with more memory than the task.
+fn above_the_task(subject: &Subject<'_>, container: &Container) -> Option<Draft> {
+    let task = mebibytes(subject.definition.memory.text()?)?;
+    let fields = [("memory", &container.memory), ("memoryReservation", &container.memory_reservation)];
+    fields.into_iter().find_map(|(key, field)| {
+        let memory = field.known().filter(|memory| **memory > task)?;
+        let message = format!("{key} of {} is {memory}, more than the {task} of the task", container.label());
+        let draft = Draft::new(field.span(), message, "lower it, or raise memory of the task").of(container);
+        Some(draft.note(subject.definition.memory.span(), "the memory of the task"))
+    })
+}
+
+/// A mapping with a port and a range.
+fn two_ports(container: &Container, mapping: &PortMapping) -> Option<Draft> {
+    let (port, range) = (mapping.container_port.known()?, mapping.container_port_range.text()?);
+    let message = format!("a port mapping of {} has the port {port} and the range {range}", container.label());
+    let help = "leave one of the two, and write another mapping for the other";
+    Some(Draft::new(mapping.container_port_range.span(), message, help).of(container))
+}
+
+/// Names and paths of which ECS or Docker accepts each once: volumes, tags, and the paths of a container's mounts.
+fn repeated(subject: &Subject<'_>, findings: &mut Findings) {
+    let definition = subject.definition;
+    twice(definition.volumes.items.iter().map(|volume| &volume.name), "two volumes have the name", None, findings);
+    twice(definition.tags.items.iter().map(|tag| &tag.key), "two tags have the key", None, findings);
+    for container in &definition.containers.items {
+        let paths = container.mount_points.items.iter().map(|mount| &mount.container_path);
+        twice(paths, "two mounts have the path", Some(container), findings);
+    }
+}
+
+fn twice<'d>(
+    fields: impl Iterator<Item = &'d Field<Text>>,
+    what: &str,
+    container: Option<&Container>,
+    findings: &mut Findings,
+) {
+    let mut first: HashMap<&str, Span> = HashMap::new();
+    for field in fields {
+        let Some(text) = field.text() else { continue };
+        let earlier = *first.entry(text).or_insert(field.span());
+        if earlier != field.span() {
+            let draft = Draft::new(field.span(), format!("{what} {text}"), "remove one of the two, or rename it");
+            findings.add(of(container, draft.note(earlier, "the other one")));
+        }
+    }
+}
+
+/// A file system that only encrypted connections reach, without encryption.
+fn unencrypted(volume: &Volume) -> Option<Draft> {
+    let efs = volume.efs.known()?;
+    let needs = efs.iam.text() == Some("ENABLED") || efs.access_point.known().is_some();
+    let is_off = efs.transit_encryption.is_absent() || efs.transit_encryption.text() == Some("DISABLED");
+    (needs && is_off).then(|| {
+        let name = volume.name.text().unwrap_or("of EFS");
+        let message = format!("the volume {name} has an access point or IAM, but no transitEncryption");
+        Draft::new(efs.transit_encryption.span(), message, "set transitEncryption to ENABLED")
+    })
+}
+
+/// A soft limit above the hard one. The limits of the mesh's own containers have rules of their own.
+fn inverted(subject: &Subject<'_>, container: &Container, limit: &Ulimit) -> Option<Draft> {
+    let (soft, hard) = (limit.soft.known()?, limit.hard.known()?);
+    if soft <= hard || subject.is_of_the_mesh(container) {
+        return None;
+    }
+    let name = limit.name.text().unwrap_or("a ulimit");
+    let message = format!("the softLimit of {name} of {} is above its hardLimit", container.label());
+    Some(Draft::new(limit.soft.span(), message, "set softLimit to hardLimit at most").of(container))
+}
