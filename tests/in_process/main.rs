@@ -19,6 +19,7 @@ mod observing;
 mod orders;
 mod own_events;
 mod own_identity;
+mod planned;
 mod repair;
 mod revocation;
 mod secrets_client;

@@ -22,6 +22,7 @@ mod health_sync;
 mod identity;
 mod images;
 mod keys;
+pub(crate) mod live_mesh;
 mod login;
 mod mesh_init;
 mod mesh_ports;
@@ -181,6 +182,12 @@ static RULES: &[&Rule] = &[
     &units::CONSUL_DURATION,
     &units::CONSUL_TIMEOUT_MILLISECONDS,
     &identity::CONSUL_TASK_ROLE_SHARED,
+    &live_mesh::CONSUL_LIVE_UPSTREAM,
+    &live_mesh::CONSUL_LIVE_INTENTION,
+    &live_mesh::CONSUL_LIVE_PROTOCOL,
+    &live_mesh::CONSUL_LIVE_LOGIN,
+    &live_mesh::CONSUL_LIVE_IDENTITY,
+    &live_mesh::CONSUL_LIVE_RELEASE,
     &app_mesh_proxy::APPMESH_APP_DEPENDENCY,
     &app_mesh_proxy::APPMESH_APP_PORT_MAPPING,
     &app_mesh_proxy::APPMESH_APP_PORTS,

@@ -34,7 +34,7 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
 }
 
 /// Whether a proxy looks into the requests of this protocol.
-pub(super) fn is_http(protocol: &str) -> bool {
+pub(crate) fn is_http(protocol: &str) -> bool {
     ["http", "http2", "grpc"].contains(&protocol)
 }
 
