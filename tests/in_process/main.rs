@@ -20,6 +20,7 @@ mod orders;
 mod own_events;
 mod own_identity;
 mod path_calls;
+mod planned;
 mod repair;
 mod revocation;
 mod secrets_client;

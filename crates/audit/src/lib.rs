@@ -7,7 +7,7 @@
 //!  with its place   does what     subject                  ignore/ exceptions
 //! ```
 //!
-//! It checks a file without access to AWS or Consul. A value that is known only at deployment is unknown, and a rule
+//! It checks a file without access to AWS or Consul: what a running mesh has is a value too ([`live_mesh`]). A value that is known only at deployment is unknown, and a rule
 //! that needs an unknown value reports nothing.
 
 mod deployment;
@@ -18,6 +18,7 @@ pub mod finding;
 pub mod fix;
 pub mod ignore;
 pub mod inject;
+pub mod live_mesh;
 pub mod page;
 pub mod report;
 pub mod rule;
@@ -34,6 +35,7 @@ pub use self::deployment::Deployment;
 use self::{
     draft::Findings,
     finding::Finding,
+    live_mesh::LiveMesh,
     rule::{Applies, Rule, RuleFunction},
     rules::rules,
     subject::{Generation, Subject},
@@ -44,9 +46,18 @@ pub fn audit(material: &Material) -> Vec<Finding> {
     audit_in(material, None)
 }
 
+/// Like [`audit`], next to what a running mesh has. Without one, it is the same.
+pub fn audit_with_mesh<'m>(material: &'m Material, mesh: Option<&'m LiveMesh>) -> Vec<Finding> {
+    judge(material, &|subject| subject.beside_mesh(mesh))
+}
+
 /// Like [`audit`], with the deployment of the controller that the definitions belong to, if it is known.
-pub fn audit_in(material: &Material, deployment: Option<&Deployment>) -> Vec<Finding> {
-    let subject = |definition| Subject::new(definition).in_deployment(deployment);
+pub fn audit_in<'m>(material: &'m Material, deployment: Option<&'m Deployment>) -> Vec<Finding> {
+    judge(material, &|subject| subject.in_deployment(deployment))
+}
+
+fn judge<'m>(material: &'m Material, place: &(impl Fn(Subject<'m>) -> Subject<'m> + Sync)) -> Vec<Finding> {
+    let subject = |definition| place(Subject::new(definition));
     let parts = on_all_processors(&material.definitions, |part| part.iter().map(subject).collect::<Vec<_>>());
     let mut subjects: Vec<Subject<'_>> = parts.into_iter().flatten().collect();
     let has_mesh_gateway = subjects.iter().any(Subject::is_mesh_gateway);
@@ -108,6 +119,7 @@ fn applies(applies: Applies, subject: &Subject<'_>) -> bool {
     match applies {
         Applies::EveryTask => true,
         Applies::Consul => generation.is_some(),
+        Applies::ConsulWithMesh => generation.is_some() && subject.mesh.is_some(),
         Applies::ConsulAndController => generation.is_some() || is_controller,
         Applies::ConsulDataplaneAndController => has_dataplane || is_controller,
         Applies::Controller => is_controller,

@@ -79,6 +79,8 @@ pub enum Applies {
     EveryTask,
     /// Task definitions of Consul's mesh, in both generations.
     Consul,
+    /// The same, if it is known what a running mesh has.
+    ConsulWithMesh,
     /// Task definitions of Consul's mesh, and of consul-ecs's controller.
     ConsulAndController,
     /// Task definitions of consul-ecs's controller.
@@ -105,6 +107,7 @@ impl fmt::Display for Applies {
         match self {
             Self::EveryTask => write!(f, "every task definition"),
             Self::Consul => write!(f, "Consul, both generations"),
+            Self::ConsulWithMesh => write!(f, "Consul, both generations, with `--mesh`"),
             Self::ConsulAndController => write!(f, "Consul, both generations, and the controller of consul-ecs"),
             Self::Controller => write!(f, "the controller of consul-ecs"),
             Self::ConsulClient => write!(f, "Consul, client generation (consul-ecs up to {clients})"),

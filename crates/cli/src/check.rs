@@ -10,11 +10,11 @@ use std::{
 };
 
 use audit::{
-    audit,
+    audit_with_mesh,
     finding::Finding,
     ignore::{self, Baseline, Config, Origin, Sorted},
     report::{Format, Report, Reported, counted, plain},
-    rules::rules as all_rules,
+    rules::{rule, rules as all_rules},
     severity::Threshold,
 };
 use audit_read::{
@@ -31,6 +31,7 @@ use crate::{
     config::{self, ConfigurationArguments, NAME, RuleArguments},
     live::LiveArguments,
     output::Progress,
+    planned,
     rules::tone,
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone},
     streams::{Exit, Failure, Streams, write},
@@ -50,6 +51,7 @@ use crate::{
                   ecs-mesh check --select consul --ignore consul-health-sync-needless\n  \
                   ecs-mesh check --fail-on warning --output github .\n  \
                   terraform show -json plan.out | ecs-mesh check --output html --output-file audit.html -\n  \
+                  ecs-mesh check --mesh services/\n  \
                   ecs-mesh check --cluster prod --service web\n  ecs-mesh check --all --output markdown"
 )]
 pub(super) struct Arguments {
@@ -190,6 +192,7 @@ impl Checked {
             return Err(Failure::new(reason));
         }
         let here = [".".to_owned()];
+        let is_beside_mesh = live.is_some_and(|live| live.mesh);
         let live = live.filter(|live| live.is_requested());
         let paths = if paths.is_empty() && live.is_none() { here.as_slice() } else { paths };
         let progress = Progress::new()?;
@@ -199,9 +202,18 @@ impl Checked {
         if let Some(live) = live {
             gathered.add(live.gather()?);
         }
+        let mut mesh = None;
+        if is_beside_mesh {
+            let is_applied = |id: &str| rule(id).is_some_and(|rule| config.severity_of(rule).is_some());
+            let (read, problems) = planned::read(&gathered.material, is_applied, &progress)?;
+            gathered.problems.extend(problems);
+            mesh = read;
+        }
         progress.say("applying the rules");
-        let sorted = progress
-            .during_blocking(|| ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory));
+        let sorted = progress.during_blocking(|| {
+            let findings = audit_with_mesh(&gathered.material, mesh.as_ref());
+            ignore::sort(findings, &gathered.material, &config, &directory)
+        });
         let input = if live.is_some() { LIVE.to_owned() } else { paths.join(", ") };
         let is_unsynthesised = |path: &String| {
             let is_there = |name: &str| Path::new(path).join(name).exists();

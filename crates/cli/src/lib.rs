@@ -26,6 +26,7 @@ mod live;
 mod lsp;
 mod output;
 mod path;
+mod planned;
 mod reconcile;
 mod redrive;
 mod rules;

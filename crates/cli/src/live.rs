@@ -1,4 +1,4 @@
-//! Task definitions that are read from ECS.
+//! Task definitions that are read from ECS, and whether a running mesh is read next to them.
 
 use audit_live::{LiveScope, gather_live};
 use audit_read::input::Gathered;
@@ -30,6 +30,9 @@ pub(super) struct LiveArguments {
     /// Check the newest revision of every family, and every revision that clusters run
     #[arg(long, conflicts_with_all = ["cluster", "family", "task_definition"])]
     all: bool,
+    /// Compare with the Consul at `CONSUL_HTTP_ADDR`: its services, intentions, auth methods and release
+    #[arg(long)]
+    pub(super) mesh: bool,
     #[command(flatten)]
     aws: AwsArguments,
 }

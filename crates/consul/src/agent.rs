@@ -114,17 +114,18 @@ struct ResolverSettings {
 }
 
 impl HttpConsul {
-    async fn agent_self(&self) -> Result<AgentSelf, ConsulError> {
-        self.json(&Request::agent_self()).await
-    }
-
     /// The datacenter of the server that answers.
     pub(crate) async fn own_datacenter(&self) -> Result<Datacenter, ConsulError> {
-        let AgentSelf { config, debug_config: debug } = self.agent_self().await?;
+        Ok(self.datacenter_with_version().await?.0)
+    }
+
+    /// The datacenter of the server that answers, and the server's version, for example `1.21.4+ent`. It takes `agent:read`.
+    pub async fn datacenter_with_version(&self) -> Result<(Datacenter, String), ConsulError> {
+        let AgentSelf { config, debug_config: debug } = self.json(&Request::agent_self()).await?;
         let primary = [config.primary_datacenter, debug.primary_datacenter].into_iter().find(|name| !name.is_empty());
         let policy = debug.default_policy.or(debug.resolver.and_then(|settings| settings.default_policy));
         let allows_by_default = policy.as_deref() == Some("allow");
-        Ok(Datacenter {
+        let datacenter = Datacenter {
             allows_calls_by_default: match debug.default_intention_policy.as_str() {
                 "" => allows_by_default,
                 policy => policy == "allow",
@@ -132,13 +133,14 @@ impl HttpConsul {
             is_primary: primary.is_none_or(|primary| primary == config.datacenter),
             name: config.datacenter,
             allows_by_default,
-        })
+        };
+        Ok((datacenter, config.version))
     }
 }
 
 #[async_trait]
 impl ServerVersion for HttpConsul {
     async fn version(&self) -> Result<String, ConsulError> {
-        Ok(self.agent_self().await?.config.version)
+        Ok(self.datacenter_with_version().await?.1)
     }
 }

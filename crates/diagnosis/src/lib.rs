@@ -12,6 +12,9 @@
 //!  observe::PathReader ─────▶ path ───▶ PathReport
 //!    proxies, chain, intentions   a line for each place that a request passes
 //!
+//!  audit::live_mesh::Questions ─▶ planned ─▶ observe::PlannedQuestions
+//!  observe::PlannedReading ─────▶ planned ─▶ audit::live_mesh::LiveMesh
+//!
 //!  observe::InstallationReader ─▶ doctor ─▶ DoctorReport
 //! ```
 //!
@@ -24,6 +27,7 @@ mod examples;
 mod hybrid_groups;
 mod inventory;
 mod path;
+mod planned;
 mod status;
 mod tokens;
 mod unread;
@@ -38,6 +42,7 @@ pub use self::{
         Caller, DestinationPlace, HttpRequest, Passage, PathEnd, PathEvidence, PathLine, PathReport, Place,
         PlaceVerdict, ServicePath, callers, destination_named, destinations, path, services_named,
     },
+    planned::{live_mesh, planned_questions},
     status::{
         ChangeKind, DeploymentStatus, LastChange, RevisionStatus, ServiceStatus, State, StatusReport, TaskStatus,
         UntraceableLogins, status,

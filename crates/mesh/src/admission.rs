@@ -193,6 +193,13 @@ pub struct BindingRule {
     pub selector: String,
 }
 
+impl BindingRule {
+    /// The tag of the IAM role that is the whole name.
+    pub fn entity_tag(&self) -> Option<&str> {
+        self.bind_name.strip_prefix("${entity_tags.")?.strip_suffix('}').filter(|tag| !tag.contains('}'))
+    }
+}
+
 /// How a task logs in: the part of its configuration that decides where and as what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoginConfig {
@@ -338,14 +345,31 @@ impl AuthMethod {
     /// Whether a login with this method proves a role, and its binding rules know the role's tags.
     fn verifies_role_tags(&self) -> bool {
         let has_tag = |name: &str| self.entity_tags.iter().any(|tag| tag == name);
-        self.kind == AWS_IAM
+        self.verifies_roles()
             && self.has_entity_details
             && has_tag(SERVICE_NAME_ENTITY_TAG)
             && has_tag(NAMESPACE_ENTITY_TAG)
     }
 
+    /// Whether a login with this method proves an IAM role.
+    pub fn verifies_roles(&self) -> bool {
+        self.kind == AWS_IAM
+    }
+
+    /// Whether a role with this path, of any account and name, may be one that may log in.
+    pub fn may_bind_in(&self, path: &str) -> bool {
+        let start = format!("role{path}");
+        self.principals.iter().any(|entry| {
+            // A wildcard before the resource admits every role.
+            let Some(resource) = entry.splitn(6, ':').nth(5) else { return true };
+            let before = resource.strip_suffix('*');
+            let is_in = before.unwrap_or(resource).strip_prefix(&start).is_some_and(|name| !name.contains('/'));
+            is_in || before.is_some_and(|before| start.starts_with(before))
+        })
+    }
+
     /// Whether the role may log in: an entry is its ARN, or a start of it before a final `*`.
-    fn binds(&self, role: &RoleArn) -> bool {
+    pub fn binds(&self, role: &RoleArn) -> bool {
         self.principals.iter().any(|entry| match entry.strip_suffix('*') {
             Some(start) => role.as_str().starts_with(start),
             None => role.as_str() == entry,
@@ -353,10 +377,8 @@ impl AuthMethod {
     }
 
     fn gives_tagged_service(&self) -> bool {
-        let tagged = format!("${{entity_tags.{SERVICE_NAME_ENTITY_TAG}}}");
-        self.binding_rules
-            .iter()
-            .any(|rule| rule.bind_type == "service" && rule.selector.is_empty() && rule.bind_name == tagged)
+        let is_tagged = |rule: &BindingRule| rule.entity_tag() == Some(SERVICE_NAME_ENTITY_TAG);
+        self.binding_rules.iter().any(|rule| rule.bind_type == "service" && rule.selector.is_empty() && is_tagged(rule))
     }
 
     /// The namespace of a login of a role with this namespace tag; `None` with rules that consul-ecs does not create.

@@ -7,6 +7,7 @@
 //!  sweep, ───▶ Observer::survey ───┼─▶ tasks · definitions · catalog · hosts ─▶ values, and what could not be read
 //!  clean-up                        │
 //!  ecs-mesh ─▶ Inspector::inspect ─┘
+//!              read_planned: what a mesh has of the names in files, before these are deployed
 //!              PathReader: what a request from one service to another depends on
 //!              InstallationReader, History: the stack, its functions and their log
 //! ```
@@ -30,6 +31,7 @@ mod installation;
 mod network;
 mod observer;
 mod path;
+mod planned;
 mod problem;
 mod proxy_output;
 mod selection;
@@ -77,6 +79,10 @@ pub use self::{
     network::{NetworkReading, read_network},
     observer::Observer,
     path::{Answer, DestinationReading, MeshReading, PathReader, ServiceAt, SourceReading},
+    planned::{
+        ChainServices, Planned, PlannedError, PlannedQuestions, PlannedReading, READ_AGENTS, READ_LOGINS,
+        READ_SERVICES, read_planned,
+    },
     problem::Problem,
     proxy_output::{Endpoint, HeldCertificate, Listener, ProxyOutput, ProxyOutputError, Rejection},
     selection::{SelectError, select_clusters},

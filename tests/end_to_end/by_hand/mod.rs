@@ -1,6 +1,7 @@
 //! The live commands of `ecs-mesh` as people run them: against ECS's API, a real Consul and the deployed stack.
 
 mod alarms;
+mod check_mesh;
 mod compare;
 mod doctor;
 mod inventory;

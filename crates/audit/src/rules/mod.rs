@@ -24,6 +24,7 @@ mod health_sync;
 mod identity;
 mod images;
 mod keys;
+pub(crate) mod live_mesh;
 mod login;
 mod logs;
 mod mesh_init;
@@ -188,6 +189,12 @@ static RULES: &[&Rule] = &[
     &units::CONSUL_DURATION,
     &units::CONSUL_TIMEOUT_MILLISECONDS,
     &identity::CONSUL_TASK_ROLE_SHARED,
+    &live_mesh::CONSUL_LIVE_UPSTREAM,
+    &live_mesh::CONSUL_LIVE_INTENTION,
+    &live_mesh::CONSUL_LIVE_PROTOCOL,
+    &live_mesh::CONSUL_LIVE_LOGIN,
+    &live_mesh::CONSUL_LIVE_IDENTITY,
+    &live_mesh::CONSUL_LIVE_RELEASE,
     &app_mesh_proxy::APPMESH_APP_DEPENDENCY,
     &app_mesh_proxy::APPMESH_APP_PORT_MAPPING,
     &app_mesh_proxy::APPMESH_APP_PORTS,

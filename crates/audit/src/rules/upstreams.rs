@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-use super::{client_agent, prelude::*};
+use super::{client_agent, live_mesh::is_live, prelude::*};
 use crate::rule::TaskFindings;
 use audit_read::{app_mesh::Resources, definition::PortMapping};
 use document::Node;
@@ -14,7 +14,7 @@ pub(super) fn upstreams<'d>(consul: &ConsulTask<'d>) -> &'d [Node] {
 }
 
 /// The name of the service behind an upstream. Prepared queries have names of their own.
-fn destination(upstream: &Node) -> Option<(&Node, &str)> {
+pub(super) fn destination(upstream: &Node) -> Option<(&Node, &str)> {
     let is_service = upstream.get("destinationType").is_none_or(|kind| kind.text() == Some("service"));
     let node = upstream.get("destinationName").filter(|_| is_service)?;
     Some((node, node.text()?))
@@ -26,14 +26,19 @@ pub(super) static CONSUL_UPSTREAM_NAME: Rule =
 fn check_upstream_name(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     for (node, name) in upstreams(consul).iter().filter_map(destination) {
-        let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if name.chars().all(is_of_a_name) && !name.ends_with(".consul") {
+        if may_be_a_service(name) {
             continue;
         }
         let message = format!("the upstream {name:?} is not the name of a service");
         let help = "write the name of the service as it is in Consul's catalog, without anything else";
         findings.add(Draft::new(node.place.span, message, help));
     }
+}
+
+/// Whether a service may have this name, and not only a name of DNS or a variable.
+pub(super) fn may_be_a_service(name: &str) -> bool {
+    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    name.chars().all(is_of_a_name) && !name.ends_with(".consul")
 }
 
 pub(super) static CONSUL_UPSTREAM_MISSPELT: Rule =
@@ -55,7 +60,7 @@ fn check_upstream_misspelt(subjects: &[Subject<'_>], _: &Resources, findings: &m
                     None => services.iter().find(|(plain, _)| is_misspelt(&own, plain)).map(|(_, service)| service),
                 }
             });
-            if let Some(meant) = meant.filter(|meant| *meant != name) {
+            if let Some(meant) = meant.filter(|meant| *meant != name && !is_live(subject, name)) {
                 let message = format!("no service of this input is called {name}; {meant} is");
                 findings(subject, Draft::new(node.place.span, message, format!("write {meant}, if it is meant")));
             }
@@ -70,13 +75,13 @@ fn is_near(upstream: &Node) -> bool {
 }
 
 /// A name without what is written in different ways.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     name.to_lowercase().replace('_', "-")
 }
 
 /// Whether `name` is `service` with one letter more or less, or with two swapped. One letter in place of another often makes
 /// another service (`api-a` and `api-b`), and so does another beginning (`auth` and `oauth`).
-fn is_misspelt(name: &str, service: &str) -> bool {
+pub(super) fn is_misspelt(name: &str, service: &str) -> bool {
     let (shorter, longer) = (name.len().min(service.len()), name.len().max(service.len()));
     let is_alike = shorter >= 5 && longer - shorter <= 1 && name.bytes().next() == service.bytes().next();
     let letters = |name: &str| name.bytes().filter(u8::is_ascii_lowercase).count();

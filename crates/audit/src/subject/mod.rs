@@ -26,7 +26,7 @@ pub use self::{
 };
 use std::sync::OnceLock;
 
-use crate::deployment::Deployment;
+use crate::{deployment::Deployment, live_mesh::LiveMesh};
 use audit_read::definition::{Container, Order, ProxyConfiguration, TaskDefinition};
 use mesh::consul_ecs::GatewayKind;
 pub use mesh::{
@@ -46,6 +46,8 @@ pub struct Subject<'d> {
     pub app_mesh: Option<AppMeshTask<'d>>,
     /// The deployment of the controller that it belongs to, if it is known.
     pub deployment: Option<&'d Deployment>,
+    /// What the mesh has that it will be deployed to, if it was read.
+    pub mesh: Option<&'d LiveMesh>,
     /// Whether the input has a mesh gateway.
     pub is_beside_mesh_gateway: bool,
     order: OnceLock<Order<'d>>,
@@ -61,6 +63,7 @@ impl<'d> Subject<'d> {
             consul,
             app_mesh: AppMeshTask::of(definition),
             deployment: None,
+            mesh: None,
             is_beside_mesh_gateway: false,
             order: OnceLock::new(),
         }
@@ -75,6 +78,12 @@ impl<'d> Subject<'d> {
     #[must_use]
     pub fn in_deployment(self, deployment: Option<&'d Deployment>) -> Self {
         Self { deployment, ..self }
+    }
+
+    /// The same next to what a mesh has.
+    #[must_use]
+    pub fn beside_mesh(self, mesh: Option<&'d LiveMesh>) -> Self {
+        Self { mesh, ..self }
     }
 
     pub fn is_mesh_gateway(&self) -> bool {

@@ -10,7 +10,10 @@ use audit::{
 use audit_read::{Material, input::read_source};
 use document::SourceFile;
 
-use crate::{mutations::pairs, rule_pages::examples};
+use crate::{
+    mutations::pairs,
+    rule_pages::{Example, examples},
+};
 
 fn config(text: &str) -> Config {
     Config::read(SourceFile::new("ecs-mesh.toml", text), Path::new("/run")).unwrap()
@@ -45,8 +48,9 @@ fn written(files: &[SourceFile], baseline: &Baseline) -> (Vec<SourceFile>, Confi
 
 #[test]
 fn every_finding_of_every_example_can_be_accepted() {
-    let examples =
-        examples().filter(|example| example.base.is_some() && example.notation == "json").map(|example| example.wrong);
+    // Exceptions are written the same way with and without a running mesh.
+    let is_json = |example: &Example| example.base.is_some() && example.notation == "json" && example.mesh.is_none();
+    let examples = examples().filter(is_json).map(|example| example.wrong);
     let of_pairs =
         pairs().filter(|(_, mutation)| !mutation.finds().is_empty()).map(|(base, mutation)| mutation.broken(base));
     let mut comments = 0;

@@ -14,6 +14,7 @@ mod example;
 mod examples;
 mod folder;
 mod inputs;
+mod live_mesh;
 mod mesh_templates;
 mod messages;
 mod mutations;

@@ -3,9 +3,11 @@
 //!
 //! Both blocks show the same part of one definition: the one that the heading `Example: …` names, or else they are complete.
 //! What only one of them shows, the other does not have. A block that begins with the comment `CONSUL_ECS_CONFIG_JSON` shows
-//! the configuration in every container that has one, or in one of them (`… of consul-ecs-health-sync`).
+//! the configuration in every container that has one, or in one of them (`… of consul-ecs-health-sync`). A block after
+//! `In Consul` is what a running mesh has.
 
 mod block;
+pub(crate) mod live;
 mod overlay;
 
 use std::{
@@ -18,7 +20,8 @@ use audit::{finding::Finding, rule::Rule, rules::rules};
 use serde_json::Value;
 
 use self::{
-    block::{Block, blocks},
+    block::{Block, Blocks, blocks},
+    live::live_findings_in,
     overlay::{Scope, laid, place_of},
 };
 use crate::{
@@ -53,6 +56,8 @@ pub(crate) struct Example {
     pub(crate) wrong: Value,
     pub(crate) right: Value,
     blocks: [Block; 2],
+    /// What a running mesh has, if the example needs one.
+    pub(crate) mesh: Option<Value>,
 }
 
 /// The examples of all rules.
@@ -85,7 +90,7 @@ fn named(name: &str) -> Option<Base> {
 }
 
 impl Example {
-    fn new(rule: &'static Rule, base: Option<Base>, blocks: [Block; 2]) -> Self {
+    fn new(rule: &'static Rule, base: Option<Base>, Blocks { mesh, pair: blocks }: Blocks) -> Self {
         let notation = blocks[0].notation();
         // A module makes the definition.
         let base = base.filter(|_| !blocks[0].text.contains("\nmodule \"") && !blocks[0].text.starts_with("module \""));
@@ -100,7 +105,7 @@ impl Example {
             }
             None => [Value::Null, Value::Null],
         };
-        Self { rule, base, notation, wrong, right, blocks }
+        Self { rule, base, notation, wrong, right, blocks, mesh: mesh.map(|mesh| mesh.value()) }
     }
 
     /// The name of the file that has the example.
@@ -130,7 +135,10 @@ impl Example {
     }
 
     fn findings(&self, text: &str) -> Vec<Finding> {
-        let mut found = all_findings_in(&self.name(), text);
+        let mut found = match &self.mesh {
+            Some(mesh) => live_findings_in(&self.name(), text, mesh),
+            None => all_findings_in(&self.name(), text),
+        };
         // Each release of consul-ecs 0.7 has a known defect.
         let has_defect = |id: &str| self.base == Some(Base::ControlPlane) && id == "consul-release-defect";
         let is_of_every_definition =

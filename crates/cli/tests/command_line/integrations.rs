@@ -326,6 +326,19 @@ fn the_documented_job_of_gitlab_leaves_its_report() {
 }
 
 #[test]
+fn the_documented_job_next_to_a_mesh_fails_if_consul_cannot_be_read() {
+    let documented = documented("CONSUL_CHECK_TOKEN");
+    let job = &documented["jobs"]["check"];
+    let [paths, arguments] = ["paths", "arguments"].map(|input| job["steps"][1]["with"][input].as_str().unwrap());
+    assert!(job["env"]["CONSUL_HTTP_ADDR"].is_string() && job["timeout-minutes"].is_number(), "{job:#}");
+    let workspace = Workspace::new("action-mesh", &[("services/web.json", CLEAN)]);
+    let given = [("ECS_MESH_PATHS", paths), ("ECS_MESH_ARGUMENTS", arguments), ("CONSUL_HTTP_ADDR", "127.0.0.1:1")];
+    let (output, ..) = action(&workspace, &given);
+    assert_eq!(output.status.code(), Some(2), "{}{}", out(&output), errors(&output));
+    assert!(out(&output).contains("Consul could not be read at CONSUL_HTTP_ADDR"), "{}", out(&output));
+}
+
+#[test]
 fn the_documented_inputs_are_those_of_the_action() {
     let action = yaml(&read("action.yml"));
     let documented = documented("ubuntu-latest");

@@ -51,3 +51,29 @@ fn task_in_another_region_is_not_searched_in_this_one() {
     let expected = format!("error: task {task} is not in region us-east-1. Pass --region eu-west-1\n");
     assert_eq!(errors(&output), expected);
 }
+
+#[test]
+fn files_are_checked_also_if_the_mesh_cannot_be_read() {
+    let broken = CLEAN.replace(r#""networkMode": "awsvpc""#, r#""networkMode": "bridge""#);
+    assert_ne!(broken, CLEAN);
+    let plain = r#"{ "family": "cron", "containerDefinitions": [{ "name": "cron", "image": "example/cron:1" }] }"#;
+    let workspace = Workspace::new("mesh", &[("web.json", broken.as_str()), ("cron.json", plain)]);
+    let check = |file: &str| {
+        let mut command = workspace.command(&["check", "--mesh", "--output", "json", file]);
+        command.env("CONSUL_HTTP_ADDR", "127.0.0.1:1").env_remove("CONSUL_HTTP_TOKEN").output().unwrap()
+    };
+    let output = check("web.json");
+    let document: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{document:#}");
+    assert_eq!(document["problems"].as_array().unwrap().len(), 1, "{document:#}");
+    let reason = document["problems"][0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("Consul could not be read at CONSUL_HTTP_ADDR: "), "{reason}");
+    let rules: Vec<&str> =
+        document["findings"].as_array().unwrap().iter().map(|it| it["rule"].as_str().unwrap()).collect();
+    assert!(
+        rules.contains(&"consul-network-mode") && !rules.iter().any(|id| id.starts_with("consul-live-")),
+        "{rules:?}"
+    );
+    // Without a task of the mesh, Consul is not asked.
+    assert_eq!(check("cron.json").status.code(), Some(0));
+}

@@ -33,6 +33,7 @@ pub use self::{
     evidence::{HttpRequest, PathEvidence},
     report::{Caller, Passage, PathEnd, PathLine, PathReport, Place, PlaceVerdict, ServicePath},
 };
+pub(crate) use self::{name::is_http, permission::in_words};
 
 /// What is found at a place.
 type Judge = fn(&PathEvidence<'_>) -> Vec<PathLine>;

@@ -86,7 +86,7 @@ impl PathEvidence<'_> {
 }
 
 /// Whether a proxy looks into the requests of this protocol.
-pub(super) fn is_http(protocol: &str) -> bool {
+pub(crate) fn is_http(protocol: &str) -> bool {
     ["http", "http2", "grpc"].contains(&protocol)
 }
 

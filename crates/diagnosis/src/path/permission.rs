@@ -180,7 +180,7 @@ fn allowed(what: String, needs_jwt: bool) -> PathLine {
 }
 
 /// An intention, in words.
-pub(super) fn in_words(intention: &Intention) -> String {
+pub(crate) fn in_words(intention: &Intention) -> String {
     let named = |partition: &str, namespace: &str, name: &str| {
         let parts = [partition, namespace].into_iter().filter(|part| !["", "default"].contains(part)).chain([name]);
         parts.collect::<Vec<&str>>().join("/")

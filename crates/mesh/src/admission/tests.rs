@@ -218,3 +218,22 @@ fn namespace_is_that_of_the_tag_by_the_rule_of_consul_ecs() {
     });
     assert_eq!(without, elsewhere);
 }
+
+#[test]
+fn a_path_is_judged_without_the_account_and_the_name() {
+    let method = |entry: &str| AuthMethod { principals: vec![entry.to_owned()], ..AuthMethod::default() };
+    for (entry, path, expected) in [
+        ("arn:aws:iam::123456789012:role/consul-ecs/*", "/consul-ecs/", true),
+        ("arn:aws:iam::123456789012:role/consul-ecs/*", "/consul-ecs/team/", true),
+        ("arn:aws:iam::123456789012:role/consul-ecs/web-*", "/consul-ecs/", true),
+        ("arn:aws:iam::123456789012:role/consul-ecs/web", "/consul-ecs/", true),
+        ("arn:aws:iam::123456789012:role/*", "/", true),
+        ("arn:aws:iam::*", "/", true),
+        ("arn:aws:iam::123456789012:role/consul-ecs/*", "/", false),
+        ("arn:aws:iam::123456789012:role/consul-ecs/team/*", "/consul-ecs/", false),
+        ("arn:aws:iam::123456789012:role/consul-ecs/web", "/", false),
+        ("arn:aws:iam::123456789012:user/consul-ecs/*", "/consul-ecs/", false),
+    ] {
+        assert_eq!(method(entry).may_bind_in(path), expected, "{entry} {path}");
+    }
+}

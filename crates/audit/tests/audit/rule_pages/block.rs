@@ -18,10 +18,16 @@ pub(super) struct Mark {
     pub(super) line: usize,
 }
 
-/// The pairs of blocks of an example: what is wrong, and what is right.
-pub(super) fn blocks(rule: &str, example: &str) -> Vec<[Block; 2]> {
-    let mut pairs: Vec<[Block; 2]> = Vec::new();
-    let mut wrong = None;
+/// What is wrong, and what is right, next to what a running mesh has.
+pub(super) struct Blocks {
+    pub(super) mesh: Option<Block>,
+    pub(super) pair: [Block; 2],
+}
+
+/// The pairs of blocks of an example.
+pub(super) fn blocks(rule: &str, example: &str) -> Vec<Blocks> {
+    let mut pairs: Vec<Blocks> = Vec::new();
+    let (mut mesh, mut wrong) = (None, None);
     let mut rest = example;
     while let Some((before, after)) = rest.split_once("```") {
         let (block, after) = after.split_once("\n```\n").unwrap_or_else(|| (after.trim_end_matches("\n```"), ""));
@@ -29,13 +35,17 @@ pub(super) fn blocks(rule: &str, example: &str) -> Vec<[Block; 2]> {
         let block = Block { language: language.to_owned(), text: format!("{text}\n"), mark: mark(text) };
         match before.trim_end().lines().next_back() {
             Some(line) if line.starts_with("Wrong") => wrong = Some(block),
-            Some(line) if line.starts_with("Right") => pairs.push([wrong.take().expect(rule), block]),
+            Some(line) if line.starts_with("Right") => {
+                pairs.push(Blocks { mesh: mesh.take(), pair: [wrong.take().expect(rule), block] });
+            }
+            Some(line) if line.starts_with("In Consul") => mesh = Some(block),
             other => panic!("{rule}: a block below {other:?}"),
         }
         rest = after;
     }
     assert!(wrong.is_none(), "{rule}: what is right?");
-    assert!(pairs.iter().all(|[wrong, right]| wrong.language == right.language), "{rule}: two languages");
+    let is_one_language = |Blocks { pair: [wrong, right], .. }: &Blocks| wrong.language == right.language;
+    assert!(pairs.iter().all(is_one_language), "{rule}: two languages");
     assert_eq!(pairs.is_empty(), example.is_empty(), "{rule}");
     pairs
 }
