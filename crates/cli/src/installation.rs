@@ -1,6 +1,6 @@
 //! The stack of the controller, and how it is configured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws::{ecs::AwsEcs, installation::AwsInstallation, sdk::SdkConfig};
 use clap::Args;
@@ -59,14 +59,24 @@ impl Installation {
     /// The clusters with these names or ARNs; without any, the clusters that the stack manages.
     pub(super) async fn clusters(&self, ecs: &AwsEcs, named: &[String]) -> Result<Vec<ClusterArn>, Failure> {
         let mut clusters = selected(ecs, named).await?;
-        if let (true, Some(wanted), Some(first)) =
-            (named.is_empty(), self.parameter("EcsClusterArns"), clusters.first())
-        {
-            let prefix = first.as_str().strip_suffix(first.name());
-            let managed = ClusterSelection::parse(wanted, prefix).map_err(Failure::new)?;
+        if let (true, Some(managed)) = (named.is_empty(), self.managed(&clusters)?) {
             clusters.retain(|cluster| managed.contains(cluster));
         }
         Ok(clusters)
+    }
+
+    /// Those of some clusters that the stack does not manage.
+    pub(super) fn unmanaged(&self, clusters: &[ClusterArn]) -> BTreeSet<ClusterArn> {
+        let managed = self.managed(clusters).ok().flatten();
+        let is_managed = |cluster: &&ClusterArn| managed.as_ref().is_none_or(|managed| managed.contains(cluster));
+        clusters.iter().filter(|cluster| !is_managed(cluster)).cloned().collect()
+    }
+
+    /// The clusters that the stack manages, in the account and region of these; `None` without a stack or clusters.
+    fn managed(&self, clusters: &[ClusterArn]) -> Result<Option<ClusterSelection>, Failure> {
+        let (Some(wanted), Some(first)) = (self.parameter("EcsClusterArns"), clusters.first()) else { return Ok(None) };
+        let prefix = first.as_str().strip_suffix(first.name());
+        ClusterSelection::parse(wanted, prefix).map(Some).map_err(Failure::new)
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
                 read => read?,
             };
             let plan = if arguments.plan { Some(plan(arguments, &clusters, &clients.sdk).await?) } else { None };
-            show(arguments, &report, &installation, plan.as_ref(), streams)?;
+            show(arguments, (&report, &clusters), &installation, plan.as_ref(), streams)?;
             match arguments.watch {
                 Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
                 None => return Ok(exit(&report)),
@@ -134,7 +134,7 @@ fn unknown(name: &str, known: &[String]) -> String {
 
 fn show(
     arguments: &Arguments,
-    report: &StatusReport,
+    (report, clusters): (&StatusReport, &[ClusterArn]),
     installation: &Installation,
     plan: Option<&(SweepReport, Value)>,
     streams: &mut Streams<'_>,
@@ -155,11 +155,14 @@ fn show(
                 streams.clear()?;
             }
             streams.print(&text(report, arguments.service.is_some(), medium))?;
-            if let (Some(mode), Some(clusters)) =
+            if let (Some(mode), Some(wanted)) =
                 (installation.parameter("Mode"), installation.parameter("EcsClusterArns"))
             {
                 let stack = &arguments.stack.stack;
-                streams.print(&format!("Stack {stack}: Mode={mode}, EcsClusterArns={clusters}\n"))?;
+                // What could not be read selects nothing.
+                let is_read = report.problems.is_empty() || !clusters.is_empty();
+                let unmanaged = if is_read { unmanaged(installation, clusters) } else { String::new() };
+                streams.print(&format!("Stack {stack}: Mode={mode}, EcsClusterArns={wanted}{unmanaged}\n"))?;
             }
             if let Some((plan, _)) = plan {
                 let text = sweep::plan_text(plan, medium);
@@ -168,6 +171,17 @@ fn show(
             streams.problems(&report.problems);
             Ok(())
         }
+    }
+}
+
+/// That the stack manages no cluster, or not all of those that were asked for.
+fn unmanaged(installation: &Installation, clusters: &[ClusterArn]) -> String {
+    let unmanaged = installation.unmanaged(clusters);
+    let names: Vec<&str> = unmanaged.iter().map(ClusterArn::name).collect();
+    match (clusters.is_empty(), names.is_empty()) {
+        (true, _) => ", which selects no cluster of this account and region".to_owned(),
+        (false, true) => String::new(),
+        (false, false) => format!(", which does not select {}: the controller does nothing there", names.join(", ")),
     }
 }
 

@@ -133,8 +133,8 @@ pub(in crate::why) const KNOWN_MESSAGES: [KnownMessage; 24] = [
     ),
     known(
         &["ermission denied"],
-        "Consul's rules do not permit it: no binding rule gives the task role a service, or its token lacks the permission that \
-         the line names",
+        "Consul's rules do not permit it: no binding rule gives the task role a service (does the role have the tag \
+         consul.hashicorp.com.service-name?), or its token lacks the permission that the line names",
         LOGIN,
     ),
     known(
