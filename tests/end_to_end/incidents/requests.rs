@@ -71,8 +71,12 @@ async fn ec2(aws: &Aws, parameters: &[(&str, &str)]) -> String {
 async fn a_host_that_is_gone() {
     let world = world("night-host").await;
     let on_call = OnCall::of(&world).await;
-    let task = DataplaneService::of(&world, Release::V0_10).run_by_ecs_service(&world, &json!([])).await;
-    task.settle().await;
+    let service = DataplaneService::of(&world, Release::V0_10);
+    let tasks = service.create_ecs_service(&world, 3, &json!([])).await;
+    for task in &tasks {
+        task.settle().await;
+    }
+    let [task, ..] = tasks.as_slice() else { panic!("no task") };
     // Given a host that has been stopped, which ECS knows as a lost agent only
     let run = [("Action", "RunInstances"), ("ImageId", "ami-0123456789abcdef0"), ("MinCount", "1"), ("MaxCount", "1")];
     let instance = ec2(world.aws, &run).await;
