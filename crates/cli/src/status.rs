@@ -155,14 +155,10 @@ fn show(
                 streams.clear()?;
             }
             streams.print(&text(report, arguments.service.is_some(), medium))?;
-            if let (Some(mode), Some(wanted)) =
-                (installation.parameter("Mode"), installation.parameter("EcsClusterArns"))
-            {
-                let stack = &arguments.stack.stack;
-                // What could not be read selects nothing.
-                let is_read = report.problems.is_empty() || !clusters.is_empty();
-                let unmanaged = if is_read { unmanaged(installation, clusters) } else { String::new() };
-                streams.print(&format!("Stack {stack}: Mode={mode}, EcsClusterArns={wanted}{unmanaged}\n"))?;
+            // Without a list of the clusters, nothing is said of those that the stack selects.
+            let listed = (report.problems.is_empty() || !clusters.is_empty()).then_some(clusters);
+            if let Some(line) = installation.line(&arguments.stack.stack, listed) {
+                streams.print(&format!("{line}\n"))?;
             }
             if let Some((plan, _)) = plan {
                 let text = sweep::plan_text(plan, medium);
@@ -171,17 +167,6 @@ fn show(
             streams.problems(&report.problems);
             Ok(())
         }
-    }
-}
-
-/// That the stack manages no cluster, or not all of those that were asked for.
-fn unmanaged(installation: &Installation, clusters: &[ClusterArn]) -> String {
-    let unmanaged = installation.unmanaged(clusters);
-    let names: Vec<&str> = unmanaged.iter().map(ClusterArn::name).collect();
-    match (clusters.is_empty(), names.is_empty()) {
-        (true, _) => ", which selects no cluster of this account and region".to_owned(),
-        (false, true) => String::new(),
-        (false, false) => format!(", which does not select {}: the controller does nothing there", names.join(", ")),
     }
 }
 

@@ -131,16 +131,16 @@ impl<'a> OnCall<'a> {
 
     /// Walks through an incident: each answer has what the page shows, and the last one says that something is wrong.
     async fn walks_through(&self, incident: &str) {
-        let (mut last, mut astray) = (None, String::new());
+        let (mut last, mut astray) = (None, Vec::new());
         for step in Step::of(incident) {
             let said = self.types(&step.command).await;
             let answer = self.in_words_of_the_page(&said);
             if !step.is_shown_by(&answer) {
-                astray += &format!("{} answers\n{answer}\nand the page shows\n{}\n", step.command, step.shown);
+                astray.push(format!("{} answers\n{answer}\nand the page shows\n{}", step.command, step.shown));
             }
             last = said.code;
         }
-        assert!(astray.is_empty(), "docs/how-to/incidents.md, {incident}:\n{astray}");
+        assert!(astray.is_empty(), "docs/how-to/incidents.md, {incident}:\n{}", astray.join("\n"));
         assert_ne!(last, Some(0), "{incident}");
     }
 

@@ -245,7 +245,8 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
                 "EC2 does not know external instances, so the controller drains none of their tasks. If the instance is gone, \
                  deregister it in ECS with --force: its tasks then stop"
             } else {
-                "If EC2 says that the instance is gone, the next sweep drains the task"
+                "If EC2 says that the instance is gone, the next sweep drains the task, unless it is the last one of its service \
+                 whose checks pass"
             };
             let sentence = format!(
                 "{why}, so ECS's data about it is out of date{requests}. Check the instance, its network and its agent. {then}"

@@ -203,6 +203,12 @@ fn task_that_is_drained_because_of_its_host_names_the_host_and_since_when() {
         drain(cluster, DrainReason::HostGone.as_str());
     });
     assert_because(WhyCause::Disconnected, contact, |cluster, _| on(cluster));
+    // The guard keeps the last one
+    assert_because(
+        WhyCause::Disconnected,
+        "unless it is the last one of its service whose checks pass",
+        |cluster, _| on(cluster),
+    );
     let requests = "Consul still sends requests to it";
     assert_because(WhyCause::Disconnected, requests, |cluster, _| on(cluster));
     let (_, sentence) = because(|cluster, _| {
