@@ -12,6 +12,7 @@ mod crash;
 mod deployer;
 mod fixture;
 mod healing;
+mod incidents;
 mod large;
 mod leaks;
 mod logins;

@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
                 read => read?,
             };
             let plan = if arguments.plan { Some(plan(arguments, &clusters, &clients.sdk).await?) } else { None };
-            show(arguments, &report, &installation, plan.as_ref(), streams)?;
+            show(arguments, (&report, &clusters), &installation, plan.as_ref(), streams)?;
             match arguments.watch {
                 Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
                 None => return Ok(exit(&report)),
@@ -134,7 +134,7 @@ fn unknown(name: &str, known: &[String]) -> String {
 
 fn show(
     arguments: &Arguments,
-    report: &StatusReport,
+    (report, clusters): (&StatusReport, &[ClusterArn]),
     installation: &Installation,
     plan: Option<&(SweepReport, Value)>,
     streams: &mut Streams<'_>,
@@ -155,11 +155,10 @@ fn show(
                 streams.clear()?;
             }
             streams.print(&text(report, arguments.service.is_some(), medium))?;
-            if let (Some(mode), Some(clusters)) =
-                (installation.parameter("Mode"), installation.parameter("EcsClusterArns"))
-            {
-                let stack = &arguments.stack.stack;
-                streams.print(&format!("Stack {stack}: Mode={mode}, EcsClusterArns={clusters}\n"))?;
+            // Without a list of the clusters, nothing is said of those that the stack selects.
+            let listed = (report.problems.is_empty() || !clusters.is_empty()).then_some(clusters);
+            if let Some(line) = installation.line(&arguments.stack.stack, listed) {
+                streams.print(&format!("{line}\n"))?;
             }
             if let Some((plan, _)) = plan {
                 let text = sweep::plan_text(plan, medium);

@@ -187,7 +187,8 @@ impl Asking<'_> {
             None => Vec::new(),
         };
         let searched = clusters.iter().map(|cluster| cluster.name().to_owned()).collect();
-        Background { history, stack: self.arguments.history.stack().to_owned(), since, tokens, audit, searched }
+        let (stack, unmanaged) = (self.arguments.history.stack().to_owned(), self.installation.unmanaged(clusters));
+        Background { history, stack, since, tokens, audit, searched, unmanaged }
     }
 
     /// The errors that the audit finds in a revision.

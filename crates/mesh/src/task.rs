@@ -352,6 +352,11 @@ impl TaskEnd {
 }
 
 impl ContainerEnd {
+    /// Whether ECS killed it because it exceeded its memory limit.
+    pub fn is_out_of_memory(&self) -> bool {
+        self.reason.as_deref().is_some_and(|reason| reason.contains("OutOfMemory"))
+    }
+
     /// Containers in one line, which [`Self::in_line`] reads.
     pub fn line(containers: &[Self]) -> String {
         containers.iter().map(ToString::to_string).collect::<Vec<String>>().join(", ")

@@ -3,7 +3,8 @@ https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_SubmitContainerSta
 
 Here the calls change what DescribeTasks answers. Real agents report a container's health, and lose contact, through other
 interfaces; here both are fields of their calls: `healthStatus` and `connectivity`. `isHidden` makes ECS's answers incomplete: it
-counts such a task, and neither lists nor describes it.
+counts such a task, and neither lists nor describes it. `createdAt` makes a task older. `status` is PENDING, RUNNING, or STOPPED
+with ECS's `reason` for a task that could not start.
 """
 
 import itertools
@@ -66,6 +67,8 @@ def submit_container_state_change(data):
     with lock:
         container["healthStatus"] = data.get("healthStatus", container["healthStatus"])
         container["exitCode"] = data.get("exitCode", container["exitCode"])
+        if "reason" in data:
+            container["reason"] = data["reason"]
         if data.get("status", container["lastStatus"]) != container["lastStatus"]:
             container["lastStatus"] = data["status"]
             # A change of the health alone is no new version, and no event.
@@ -81,11 +84,39 @@ def submit_task_state_change(data):
     if not task:
         return ecs.error_response_json("InvalidParameterException", "no such task", 400)
     with lock:
-        for field in ("connectivity", "desiredStatus"):
+        for field in ("connectivity", "createdAt", "desiredStatus"):
             task[field] = data.get(field, task[field])
+        if "connectivity" in data:
+            task["connectivityAt"] = ecs._iso()
         task["_is_hidden"] = data.get("isHidden", False)
+        if "status" in data:
+            is_running = data["status"] == "RUNNING"
+            task["startedAt"] = ecs._iso() if is_running else None
+            task["lastStatus"] = "RUNNING" if is_running else "PENDING"
         ecs._bump_task_version(task)
+    if data.get("status") == "STOPPED":
+        ecs._mark_task_stopped(task["taskArn"], task, data["reason"], "TaskFailedToStart")
+    elif "status" in data:
+        ecs._refresh_service_state(ecs._cluster_name_from_arn(task["clusterArn"]), task["group"])
     return ecs.json_response({"acknowledgment": "ACCEPT"})
+
+
+# The EC2 instance of each container instance.
+hosts = {}
+
+
+def register_container_instance(data):
+    """The agent's first call: https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterContainerInstance.html"""
+    arn = data["containerInstanceArn"]
+    hosts[arn] = json.loads(data["instanceIdentityDocument"])["instanceId"]
+    return ecs.json_response({"containerInstance": {"containerInstanceArn": arn, "ec2InstanceId": hosts[arn]}})
+
+
+def describe_container_instances(data):
+    known = [arn for arn in data["containerInstances"] if arn in hosts]
+    described = [{"containerInstanceArn": arn, "ec2InstanceId": hosts[arn]} for arn in known]
+    missing = [{"arn": arn, "reason": "MISSING"} for arn in data["containerInstances"] if arn not in hosts]
+    return ecs.json_response({"containerInstances": described, "failures": missing})
 
 
 def without_hidden(handle):
@@ -122,5 +153,7 @@ def install():
     ecs._ACTION_MAP["RunTask"] = run_with_network_interface
     ecs._ACTION_MAP["SubmitContainerStateChange"] = submit_container_state_change
     ecs._ACTION_MAP["SubmitTaskStateChange"] = submit_task_state_change
+    ecs._ACTION_MAP["RegisterContainerInstance"] = register_container_instance
+    ecs._ACTION_MAP["DescribeContainerInstances"] = describe_container_instances
     for action in ("ListTasks", "DescribeTasks"):
         ecs._ACTION_MAP[action] = without_hidden(ecs._ACTION_MAP[action])

@@ -137,9 +137,14 @@ impl Session {
         login.to_string()
     }
 
-    /// Logs in, and returns the token. `Err` is the refusal.
+    /// Logs in at the auth method of services, and returns the token. `Err` is the refusal.
     pub async fn log_in(&self, consul: &Consul, meta: &Value) -> Result<Token, String> {
-        let login = json!({ "AuthMethod": SERVICE_METHOD, "BearerToken": self.bearer(), "Meta": meta });
+        self.log_in_at(SERVICE_METHOD, consul, meta).await
+    }
+
+    /// The same, at any auth method.
+    pub async fn log_in_at(&self, method: &str, consul: &Consul, meta: &Value) -> Result<Token, String> {
+        let login = json!({ "AuthMethod": method, "BearerToken": self.bearer(), "Meta": meta });
         let request = consul.request(Method::POST, "/v1/acl/login", "").json(&login);
         Ok(Token::from(&Answer::to(request).await.and_then(Answer::success)?))
     }

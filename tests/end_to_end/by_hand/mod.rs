@@ -22,13 +22,13 @@ use serde_json::{Value, json};
 use test_harness::recorder::RecordedRequest;
 use tokio::{process::Command, sync::Mutex};
 
-const PAGE: &str = include_str!("../../../docs/reference/commands/README.md");
+pub(crate) const PAGE: &str = include_str!("../../../docs/reference/commands/README.md");
 
 /// What a command has said.
-struct Said {
-    code: Option<i32>,
-    out: String,
-    errors: String,
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) errors: String,
 }
 
 impl Said {
@@ -39,7 +39,11 @@ impl Said {
 
 /// `ecs-mesh` with AWS at this endpoint, with the permissions of the command's page, and without the user's configuration.
 async fn command(endpoint: &str, arguments: &[&str]) -> Command {
-    let key = key_of_user(arguments).await;
+    command_of(&key_of_user(arguments).await, endpoint, arguments)
+}
+
+/// The same, by the user with this key.
+pub(crate) fn command_of(key: &Key, endpoint: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(built_binary("ecs-mesh"));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", REGION).stdin(Stdio::null());
@@ -80,7 +84,7 @@ fn granted(arguments: &[&str]) -> (String, BTreeSet<String>) {
     }
 }
 
-async fn said(command: &mut Command) -> Said {
+pub(crate) async fn said(command: &mut Command) -> Said {
     let output = command.output().await.unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Said { code: output.status.code(), out: text(output.stdout), errors: text(output.stderr) }

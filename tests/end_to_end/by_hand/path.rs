@@ -38,14 +38,7 @@ impl<'a> Services<'a> {
     async fn call_through(&self, upstreams: Value) {
         let task = self.source.run(self.world).await;
         task.settle().await;
-        let mut proxies = task.registrations().await;
-        proxies.retain(|body| body["Service"]["Kind"] == "connect-proxy");
-        for mut body in proxies {
-            body["Service"]["Proxy"]["Upstreams"] = upstreams.clone();
-            // The checks stay as health-sync has written them.
-            body.as_object_mut().expect("an object").remove("Checks");
-            self.world.consul.put("/v1/catalog/register", &body).await;
-        }
+        task.register_upstreams(&upstreams).await;
     }
 
     async fn ask(&self, aws: &str, consul: &str, arguments: &[&str]) -> Said {

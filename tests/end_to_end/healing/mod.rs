@@ -4,7 +4,7 @@
 
 mod forgotten;
 mod left_alone;
-mod snapshot;
+pub(crate) mod snapshot;
 
 use std::collections::BTreeSet;
 

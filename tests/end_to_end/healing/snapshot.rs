@@ -10,12 +10,12 @@ use super::{assert_settled, services_of, swept_after, why_skipped};
 use crate::fixture::{Fixture, controller_token};
 
 /// Saves the state of Consul: <https://developer.hashicorp.com/consul/api-docs/snapshot>
-async fn save(consul: &Consul) -> Vec<u8> {
+pub(crate) async fn save(consul: &Consul) -> Vec<u8> {
     let answer = consul.request(Method::GET, "/v1/snapshot", &consul.management_token).send().await.expect("an answer");
     answer.error_for_status().expect("a snapshot").bytes().await.expect("a whole snapshot").to_vec()
 }
 
-async fn restore(consul: &Consul, snapshot: Vec<u8>) {
+pub(crate) async fn restore(consul: &Consul, snapshot: Vec<u8>) {
     let request = consul.request(Method::PUT, "/v1/snapshot", &consul.management_token).body(snapshot);
     request.send().await.expect("an answer").error_for_status().expect("it is restored");
 }

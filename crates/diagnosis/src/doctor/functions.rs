@@ -90,6 +90,9 @@ pub(super) fn checks(answer: &Result<CheckReport, NoAnswer>, subject: &Subject<'
     checks
 }
 
+/// What the reason says if the functions do not trust the certificate of Consul's servers.
+const UNTRUSTED: &str = "invalid peer certificate";
+
 /// Whether the functions reach Consul.
 fn reach(answer: &CheckReport, subject: &Subject<'_>) -> Check {
     let address = parameter(subject.stack, "ConsulHttpAddr");
@@ -103,6 +106,15 @@ fn reach(answer: &CheckReport, subject: &Subject<'_>) -> Check {
         }
         Some(problem) if problem.label == ErrorLabel::ConsulCredentialUnreadable => {
             Check::unknown(REACH, &problem.reason)
+        }
+        Some(problem) if problem.reason.contains(UNTRUSTED) => {
+            let server = address.split_once("://").map_or("", |(_, rest)| rest);
+            let server = server.split(',').next().filter(|_| address.starts_with("https:")).unwrap_or("SERVER:8501");
+            let show = format!(
+                "openssl s_client -connect {} </dev/null | openssl x509 -noout -dates -issuer -subject",
+                word(server)
+            );
+            Check::failed(REACH, &problem.reason).with_commands([show])
         }
         Some(problem) => {
             let vpc = format!(

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use mesh::{
-    arn::TaskId,
+    arn::{ClusterArn, TaskId},
     consul_ecs::{Registrar, names},
     definition::ContainerLog as Log,
     member::MemberTask,
@@ -231,6 +231,17 @@ impl<'a> TaskEvidence<'a> {
         }
     }
 
+    /// That the stack does not manage the task's cluster, as a part of a sentence, and what to do.
+    pub(crate) fn unmanaged(&self) -> Option<String> {
+        let cluster = self.cluster.filter(|cluster| self.background.unmanaged.contains(&cluster.arn))?;
+        Some(format!(
+            "stack {} does not manage its cluster: no entry of EcsClusterArns selects {}. Correct this parameter of the \
+             stack. The sweep after the update does the rest",
+            self.background.stack,
+            cluster.arn.name()
+        ))
+    }
+
     /// What was planned for the task in mode `observe`, and not done.
     pub(crate) fn observed(&self, action: &LogAction) -> Option<&'a LogLine> {
         self.lines().filter(|line| line.has(&LogOutcome::Observed) && line.is(action)).last()
@@ -262,6 +273,8 @@ pub struct Background {
     pub audit: Vec<AuditError>,
     /// The names of the clusters that were searched.
     pub searched: Vec<String>,
+    /// The clusters among them that the stack does not manage.
+    pub unmanaged: BTreeSet<ClusterArn>,
 }
 
 impl Background {

@@ -163,6 +163,17 @@ impl Consul {
         self.writable().await;
     }
 
+    /// Starts the server again with its data and another certificate, on the same ports.
+    pub async fn start_again_with_certificate(&self, server_name: &str, certificate: ServerCertificate) -> Self {
+        self.stop();
+        let http = self.address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+        let ports = Ports { http, serf: self.serf_port, rpc: self.rpc_port };
+        let consul = Self::prepare(ports, &[], Some((server_name, certificate)));
+        consul.spawn();
+        consul.writable().await;
+        consul
+    }
+
     /// Waits until the server knows its tokens and accepts writes, which require a leader.
     async fn writable(&self) {
         self.once_ready("Consul's own token", Method::GET, "/v1/acl/token/self").await;

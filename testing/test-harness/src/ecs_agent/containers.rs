@@ -27,9 +27,52 @@ impl DataplaneTask<'_> {
         self.submit_container(&change).await;
     }
 
+    /// The agent reports that ECS has killed a container.
+    pub async fn report_killed(&self, container: &str, reason: &str) {
+        let change = json!({ "containerName": container, "status": "STOPPED", "exitCode": 137, "reason": reason });
+        self.submit_container(&change).await;
+    }
+
+    /// ECS cannot start it, and its service starts another one, which is PENDING: that one.
+    pub async fn fail_to_start(&self, reason: &str) -> Self {
+        self.submit_task(&json!({ "status": "STOPPED", "reason": reason })).await;
+        let of_service = json!({ "cluster": self.world().name, "serviceName": self.service });
+        let others = self.world().ecs_call("ListTasks", &of_service).await;
+        let other = others["taskArns"][0].as_str().unwrap_or_else(|| panic!("no other task: {others}"));
+        let other = Self::new(self.world(), self.release, &self.service, other);
+        other.submit_task(&json!({ "status": "PENDING" })).await;
+        other
+    }
+
+    /// Its containers start, if it is PENDING.
+    pub async fn start_containers(&self) {
+        self.submit_task(&json!({ "status": "RUNNING" })).await;
+    }
+
+    /// Its container instance is this instance of EC2.
+    pub async fn run_on(&self, instance: &str) {
+        let described = self.world().describe(&self.arn).await;
+        let document = json!({ "instanceId": instance }).to_string();
+        let host = json!({
+            "cluster": self.world().name, "containerInstanceArn": described["containerInstanceArn"],
+            "instanceIdentityDocument": document,
+        });
+        self.world().ecs_call("RegisterContainerInstance", &host).await;
+    }
+
+    /// ECS has lost contact with the agent.
+    pub async fn lose_contact(&self) {
+        self.submit_task(&json!({ "connectivity": "DISCONNECTED" })).await;
+    }
+
+    /// ECS has created it at this time.
+    pub async fn set_created(&self, at: jiff::Timestamp) {
+        self.submit_task(&json!({ "createdAt": at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string() })).await;
+    }
+
     /// ECS counts it, but neither lists nor describes it, as in an incomplete answer; or does so again.
     pub async fn set_hidden(&self, is_hidden: bool) {
-        self.submit("SubmitTaskStateChange", &json!({ "isHidden": is_hidden })).await;
+        self.submit_task(&json!({ "isHidden": is_hidden })).await;
     }
 
     /// The log driver of a container writes these lines.
@@ -67,6 +110,10 @@ impl DataplaneTask<'_> {
 
     async fn submit_container(&self, change: &Value) {
         self.submit("SubmitContainerStateChange", change).await;
+    }
+
+    async fn submit_task(&self, change: &Value) {
+        self.submit("SubmitTaskStateChange", change).await;
     }
 
     async fn submit(&self, operation: &str, change: &Value) {

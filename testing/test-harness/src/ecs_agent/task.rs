@@ -14,13 +14,14 @@ use crate::jwt::JwtAuthMethod;
 pub struct DataplaneTask<'a> {
     world: &'a World<'a>,
     pub(super) release: Release,
-    service: String,
+    pub(super) service: String,
     /// Its ARN.
     pub arn: String,
 }
 
 impl<'a> DataplaneTask<'a> {
-    pub(super) fn new(world: &'a World<'a>, release: Release, service: &str, arn: &str) -> Self {
+    /// A task that runs already.
+    pub fn new(world: &'a World<'a>, release: Release, service: &str, arn: &str) -> Self {
         Self { world, release, service: service.to_owned(), arn: arn.to_owned() }
     }
 
@@ -85,6 +86,17 @@ impl<'a> DataplaneTask<'a> {
     /// Writes what `mesh-init` writes.
     pub async fn register(&self) {
         for body in self.registrations().await {
+            self.world.consul.put("/v1/catalog/register", &body).await;
+        }
+    }
+
+    /// Registers its sidecar proxy again, with these upstreams. The checks stay as health-sync has written them.
+    pub async fn register_upstreams(&self, upstreams: &Value) {
+        let mut proxies = self.registrations().await;
+        proxies.retain(|body| body["Service"]["Kind"] == "connect-proxy");
+        for mut body in proxies {
+            body["Service"]["Proxy"]["Upstreams"] = upstreams.clone();
+            body.as_object_mut().expect("an object").remove("Checks");
             self.world.consul.put("/v1/catalog/register", &body).await;
         }
     }

@@ -60,6 +60,9 @@ fn consul_that_does_not_answer_the_functions_is_told_by_its_reason() {
     assert_eq!(outcomes(&made(&json!({}), &[])), [Fine; 5]);
     let refused = "Consul is unavailable: http://consul:8500: refused";
     let update = "aws cloudformation update-stack --stack-name mesh --use-previous-template ";
+    let expired =
+        "Consul is unavailable: https://consul:8501: request failed: invalid peer certificate: certificate expired";
+    let show = "openssl s_client -connect SERVER:8501 </dev/null | openssl x509 -noout -dates -issuer -subject";
     let read_or_create = "consul acl policy read -name mesh || consul acl policy create -name mesh ";
     let create = "SECRET_ID=$(consul acl token create ";
     let store = "aws secretsmanager put-secret-value --secret-id arn:secret --secret-string \"${SECRET_ID:?}\" --region us-east-1";
@@ -69,6 +72,7 @@ fn consul_that_does_not_answer_the_functions_is_told_by_its_reason() {
     let describe = "aws secretsmanager describe-secret --secret-id arn:secret ";
     for (label, reason, outcomes_of_both, at, commands) in [
         ("consul_unavailable", refused, [Failed, Unknown], 0, &["", update][..]),
+        ("consul_unavailable", expired, [Failed, Unknown], 0, &[show]),
         ("consul_credential_rejected", "…", [Fine, Failed], 1, &[read_or_create, create, store]),
         ("consul_credential_unreadable", denied, [Unknown, Failed], 1, &[attach]),
         ("consul_credential_unreadable", without, [Unknown, Failed], 1, &[describe]),

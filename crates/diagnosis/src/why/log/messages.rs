@@ -15,6 +15,7 @@ const fn known(parts: &'static [&'static str], sentence: &'static str, source: &
 }
 
 const LOGIN: &str = "https://github.com/hashicorp/consul/blob/v1.21.0/agent/grpc-external/services/acl/login.go";
+const BINDER: &str = "https://github.com/hashicorp/consul/blob/v1.21.0/agent/consul/auth/binder.go";
 const AWS_IAM: &str = "https://github.com/hashicorp/consul-awsauth/blob/main/auth.go";
 const ENVOY_VERSIONS: &str =
     "https://github.com/hashicorp/consul/blob/v1.21.0/agent/envoyextensions/xdscommon/envoy_versioning.go";
@@ -34,8 +35,9 @@ pub(in crate::why) const KNOWN_MESSAGES: [KnownMessage; 24] = [
     ),
     known(
         &["failed to create token"],
-        "the name that the task role's tag gives is no name of a service, for example because of a capital letter",
-        LOGIN,
+        "the tag consul.hashicorp.com.service-name of the task role is missing, or is no name of a service, for example because \
+         of a capital letter",
+        BINDER,
     ),
     known(
         &["auth method", "not found"],

@@ -10,7 +10,7 @@ use mesh::{
 use report::LogAction;
 
 use super::{Conclusion, Condition, TaskEvidence, WhyCause, moment};
-use crate::status::TIME_TO_DEREGISTER;
+use crate::{status::TIME_TO_DEREGISTER, tokens::TokenSource};
 
 /// What the reason of a task that a service stops begins with.
 const SCALING: &str = "Scaling activity initiated by";
@@ -65,6 +65,9 @@ fn kept_in_consul(evidence: &TaskEvidence<'_>, left: &str, since: Timestamp) -> 
 }
 
 fn to_be_swept(evidence: &TaskEvidence<'_>, left: &str) -> String {
+    if let Some(unmanaged) = evidence.unmanaged() {
+        return format!("{left} because {unmanaged}");
+    }
     let cluster = cluster_name(evidence);
     format!("{left}. The next sweep deregisters them. To sweep now: ecs-mesh sweep --cluster {cluster}")
 }
@@ -201,9 +204,18 @@ pub(super) fn secret(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         never_ran(evidence)?,
         &["unable to pull secrets", "unable to retrieve secret", "ResourceInitializationError"],
     )?;
+    let own = evidence.member.zip(evidence.cluster).map(|(member, cluster)| TokenSource::of_task(member, cluster));
+    let own = match own {
+        Some(TokenSource::SecretsManager { secrets }) => format!(
+            ". The next sweep writes the token into {} if it is missing. To sweep now: ecs-mesh sweep --cluster {}",
+            secrets.join(" and "),
+            cluster_name(evidence)
+        ),
+        _ => String::new(),
+    };
     let sentence = format!(
         "It never ran because ECS could not prepare it ({reason}). Check that the secrets in its definition exist and \
-         have a value, that the execution role may read them, and that the network has a route to them{}",
+         have a value, that the execution role may read them, and that the network has a route to them{own}{}",
         evidence.audit_says()
     );
     Some(Conclusion::faulty(WhyCause::SecretNotReadable, sentence))
@@ -211,9 +223,7 @@ pub(super) fn secret(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 
 /// A container used too much memory.
 pub(super) fn memory(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
-    let is_it =
-        |container: &&ContainerEnd| container.reason.as_deref().is_some_and(|reason| reason.contains("OutOfMemory"));
-    let container = unwanted(evidence)?.containers.iter().find(is_it)?;
+    let container = unwanted(evidence)?.containers.iter().find(|container| container.is_out_of_memory())?;
     let sentence = format!(
         "Its container {} was killed because it exceeded its memory limit. Raise the memory of the container or the \
          task, or find the leak",

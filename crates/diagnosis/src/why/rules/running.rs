@@ -6,7 +6,7 @@ use mesh::{
     consul_ecs::names::DATAPLANE,
     member::MemberTask,
     repair::NotRepaired,
-    task::{ContainerHealth, TaskContainer},
+    task::{ContainerEnd, ContainerHealth, TaskContainer},
 };
 use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
@@ -37,6 +37,13 @@ pub(super) fn proxy_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     task.losses(definition).proxy.then_some(())?;
     let code = task.container(DATAPLANE).and_then(|container| container.exit_code);
     let code = code.map(|code| format!(" with {code}")).unwrap_or_default();
+    let end = task.end.containers.iter().find(|container| container.name == DATAPLANE);
+    let reason = end.and_then(|end| end.reason.as_ref()).map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let what_to_do = if end.is_some_and(ContainerEnd::is_out_of_memory) {
+        "Raise the memory of the container or the task, and deploy".to_owned()
+    } else {
+        format!("Replace the task and read {}", evidence.log_of(DATAPLANE))
+    };
     let drained = DRAINS.iter().find_map(|action| evidence.done(action));
     let drained = match (drained, DRAINS.iter().find_map(|action| evidence.observed(action))) {
         (Some(line), _) => format!(". The controller drained it at {}", moment(line.at)),
@@ -44,9 +51,8 @@ pub(super) fn proxy_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         (None, None) => String::new(),
     };
     let sentence = format!(
-        "Its container {DATAPLANE} exited{code} while the task still runs, so it gets no traffic through the \
-         mesh{drained}. Replace the task and read {}",
-        evidence.log_of(DATAPLANE)
+        "Its container {DATAPLANE} exited{code}{reason} while the task still runs, so it gets no traffic through the \
+         mesh{drained}. {what_to_do}"
     );
     Some(Conclusion::faulty(WhyCause::ProxyStopped, sentence).with_log(evidence.unread_log(DATAPLANE)))
 }
@@ -108,6 +114,8 @@ pub(super) fn lost(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     };
     let what_to_do = if evidence.observed(&LogAction::Repair).is_some() {
         "The controller is in Mode=observe and changes nothing. Replace the task, or set Mode=act".to_owned()
+    } else if let Some(unmanaged) = evidence.unmanaged() {
+        format!("No sweep registers it again, because {unmanaged}")
     } else {
         let tokens = evidence.background.tokens.as_ref();
         let gap = tokens.zip(member.claim(&expected)).and_then(|(tokens, claim)| tokens.gap(member, &claim));
@@ -237,7 +245,8 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
                 "EC2 does not know external instances, so the controller drains none of their tasks. If the instance is gone, \
                  deregister it in ECS with --force: its tasks then stop"
             } else {
-                "If EC2 says that the instance is gone, the next sweep drains the task"
+                "If EC2 says that the instance is gone, the next sweep drains the task, unless it is the last one of its service \
+                 whose checks pass"
             };
             let sentence = format!(
                 "{why}, so ECS's data about it is out of date{requests}. Check the instance, its network and its agent. {then}"
@@ -284,10 +293,16 @@ fn who(evidence: &TaskEvidence<'_>, line: Option<&LogLine>) -> String {
 /// The login tokens of a running task are gone.
 pub(super) fn login_tokens_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let member = evidence.active()?;
+    let deleted = evidence.done(&LogAction::DeleteLoginToken);
     let sentence = match member.broken(login_tokens(member, evidence.tokens.as_ref()), evidence.now)? {
+        Broken::NoTokens if deleted.is_none() && evidence.is_registered() == Some(false) => {
+            "Consul has neither its login tokens nor its registration, as after the restore of a snapshot that is older than \
+             the task. Its proxy works until it reconnects. Replace the task"
+                .to_owned()
+        }
         Broken::NoTokens => format!(
             "Consul no longer has its login tokens, so its proxy gets no new endpoints; {}. Replace the task",
-            who(evidence, evidence.done(&LogAction::DeleteLoginToken))
+            who(evidence, deleted)
         ),
         broken @ Broken::OneToken => format!("{broken}. Replace the task"),
         Broken::ProxyStopped => return None,

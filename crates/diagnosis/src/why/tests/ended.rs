@@ -3,7 +3,7 @@
 use mesh::{arn::TaskId, task::ContainerHealth};
 
 use super::*;
-use crate::examples::{INIT, described, register};
+use crate::examples::{INIT, described, read_token, register};
 
 #[test]
 fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
@@ -52,6 +52,12 @@ fn failures_are_told_apart_by_what_ecs_says() {
     ] {
         assert_because(cause, &said, |cluster, _| stop(cluster, code, reason, vec![exited("app", exit_code, of_app)]));
     }
+    // The token of the service may be missing in the controller's own secret
+    let of_token = "The next sweep writes the token into consul-ecs-web if it is missing";
+    assert_because(WhyCause::SecretNotReadable, of_token, |cluster, _| {
+        read_token(&mut cluster.tasks[0]);
+        stop(cluster, FAILED, secrets, Vec::new());
+    });
 }
 
 #[test]
@@ -214,6 +220,25 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
     assert_eq!(failed(3).0, WhyCause::LeftInConsul, "the failure was before the stop");
     let (cause, sentence) = failed(1);
     assert!(cause == WhyCause::ControllerFailed && sentence.contains("(no leader)"), "{sentence}");
+}
+
+#[test]
+fn no_sweep_is_promised_in_a_cluster_that_the_stack_does_not_manage() {
+    let unmanaged = |background: &mut Background| drop(background.unmanaged.insert(super::cluster()));
+    let left_there = because(|cluster, background| {
+        left(cluster);
+        unmanaged(background);
+    });
+    let lost = because(|cluster, background| {
+        deregister(cluster);
+        unmanaged(background);
+    });
+    for ((cause, sentence), expected) in [(left_there, WhyCause::LeftInConsul), (lost, WhyCause::LostFromTheCatalog)] {
+        assert_eq!(cause, expected);
+        let why =
+            "because stack ecs-mesh-controller does not manage its cluster: no entry of EcsClusterArns selects prod";
+        assert!(sentence.contains(why) && !sentence.contains("ecs-mesh sweep"), "{sentence}");
+    }
 }
 
 #[test]

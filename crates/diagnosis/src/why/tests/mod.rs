@@ -6,6 +6,8 @@ mod running;
 mod service;
 mod shown;
 
+use std::collections::BTreeSet;
+
 use ::report::LogLine;
 use jiff::SignedDuration;
 use mesh::{
@@ -33,6 +35,7 @@ fn background() -> Background {
         tokens: Some(tokens([1, 1, 2, 2].map(login_token).to_vec())),
         audit: Vec::new(),
         searched: vec!["prod".to_owned()],
+        unmanaged: BTreeSet::new(),
     }
 }
 

@@ -83,6 +83,23 @@ fn proxy_that_has_stopped_is_named_with_who_drained_the_task() {
 }
 
 #[test]
+fn proxy_that_was_out_of_memory_needs_more_of_it() {
+    let killed = |reason: &'static str| {
+        because(move |cluster, _| {
+            stop_container(cluster, DATAPLANE, 137);
+            described(&mut cluster.tasks[0]).end.containers.push(exited(DATAPLANE, Some(137), Some(reason)));
+        })
+    };
+    let (cause, sentence) = killed("OutOfMemoryError: Container killed due to memory usage");
+    assert_eq!(cause, WhyCause::ProxyStopped);
+    assert!(sentence.contains("with 137 (OutOfMemoryError: Container killed due to memory usage)"), "{sentence}");
+    assert!(sentence.ends_with("Raise the memory of the container or the task, and deploy"), "{sentence}");
+    // Killed for another reason
+    let (_, sentence) = killed("DockerTimeoutError");
+    assert!(sentence.contains("(DockerTimeoutError)") && !sentence.contains("Raise the memory"), "{sentence}");
+}
+
+#[test]
 fn login_tokens_that_are_gone_say_who_deleted_them() {
     let without_tokens = |change: fn(&mut Background)| {
         because(|_, background| {
@@ -100,6 +117,18 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
     let (_, sentence) = without_tokens(|background| background.history.is_complete = false);
     assert!(sentence.contains("the controller's log could not be read, so it is unknown"), "{sentence}");
     // A token that no login has created is none
+    // With the registration, they are lost together only to a snapshot that is older
+    let snapshot = "as after the restore of a snapshot that is older than the task";
+    assert_because(WhyCause::TokenDeleted, snapshot, |cluster, background| {
+        background.tokens = Some(tokens(vec![login_token(2)]));
+        deregister(cluster);
+    });
+    let (_, sentence) = because(|cluster, background| {
+        background.tokens = Some(tokens(vec![login_token(2)]));
+        background.log(1, of_task("delete_login_token", "done"));
+        deregister(cluster);
+    });
+    assert!(sentence.contains("the controller deleted it") && !sentence.contains(snapshot), "{sentence}");
     let (cause, _) = without_tokens(|background| {
         let described = ListedToken { auth_method: None, ..login_token(1) };
         background.tokens = Some(tokens(vec![login_token(2), described.clone(), described]));
@@ -174,6 +203,12 @@ fn task_that_is_drained_because_of_its_host_names_the_host_and_since_when() {
         drain(cluster, DrainReason::HostGone.as_str());
     });
     assert_because(WhyCause::Disconnected, contact, |cluster, _| on(cluster));
+    // The guard keeps the last one
+    assert_because(
+        WhyCause::Disconnected,
+        "unless it is the last one of its service whose checks pass",
+        |cluster, _| on(cluster),
+    );
     let requests = "Consul still sends requests to it";
     assert_because(WhyCause::Disconnected, requests, |cluster, _| on(cluster));
     let (_, sentence) = because(|cluster, _| {
