@@ -13,6 +13,8 @@
 //!    proxies, chain, intentions   a line for each place that a request passes
 //!
 //!  observe::InstallationReader ─▶ doctor ─▶ DoctorReport
+//!
+//!  report::SweepReport, and all of the above ─▶ survey ─▶ SurveyReport
 //! ```
 //!
 //! Values in, verdicts out: it reads nothing itself. What could not be read never counts as absent.
@@ -25,6 +27,7 @@ mod hybrid_groups;
 mod inventory;
 mod path;
 mod status;
+mod survey;
 mod tokens;
 mod unread;
 mod upgrade;
@@ -42,6 +45,7 @@ pub use self::{
         ChangeKind, DeploymentStatus, LastChange, RevisionStatus, ServiceStatus, State, StatusReport, TaskStatus,
         UntraceableLogins, status,
     },
+    survey::{Pseudonyms, SurveyEvidence, SurveyFinding, SurveyObject, SurveyReport, SurveyedCluster, Unread, survey},
     tokens::{TokenSource, Tokens},
     unread::{problems, unread},
     upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, needs_mesh_entry, upgrade},

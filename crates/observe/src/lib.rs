@@ -18,6 +18,7 @@ mod changes;
 mod clock;
 mod concurrency;
 mod container_log;
+mod datacenter;
 mod definitions;
 mod edges;
 mod error;
@@ -47,8 +48,8 @@ pub use aws::{
 };
 pub use consul::{
     CaRoot, CallLimits, ChainNode, ChainOverrides, ChainResolver, ChainTarget, ConnectProxy, ConsulError, Datacenter,
-    Direction, DiscoveryChain, HttpMatch, Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched,
-    MeshEntry, OutlierDetection, OwnToken, Peering, RegisteredUpstream, ServiceLimits,
+    Direction, DiscoveryChain, ExpiringCertificate, HttpMatch, Intention, IntentionAction, IntentionEnd,
+    IntentionPermission, Matched, MeshEntry, OutlierDetection, OwnToken, Peering, RegisteredUpstream, ServiceLimits,
 };
 
 pub use self::{
@@ -57,6 +58,7 @@ pub use self::{
     clock::{Clock, Deadline, OutOfTime, SystemClock, Timed, TimestampCache},
     concurrency::{concurrently, concurrently_in_order},
     container_log::last_lines,
+    datacenter::DatacenterReading,
     definitions::Definitions,
     edges::{ConsulReads, EcsReads, Reads},
     error::{CallError, Reach},
