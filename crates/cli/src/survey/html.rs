@@ -65,3 +65,57 @@ fn commands(finding: &SurveyFinding) -> &[String] {
 fn has_controller(finding: &SurveyFinding) -> bool {
     finding.objects.iter().any(|object| object.controller.is_some())
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use diagnosis::{SurveyedCluster, Unread};
+    use report::SweptStatus;
+
+    use super::*;
+
+    /// A survey with something unread and a finding of many objects.
+    pub(crate) fn report() -> SurveyReport {
+        let object = |number: usize| SurveyObject {
+            cluster: Some("<b>shop".to_owned()),
+            name: format!("web-{number:03}"),
+            why: "its task has stopped".to_owned(),
+            since: None,
+            controller: Some("deregisters it".to_owned()),
+        };
+        let finding = SurveyFinding {
+            id: "left-in-consul".to_owned(),
+            severity: Severity::Error,
+            title: "300 instances in Consul have no running task".to_owned(),
+            cost: "Proxies send requests to them.".to_owned(),
+            since: Some("2026-11-23T11:00:00Z".parse().unwrap()),
+            objects: (0..300).map(object).collect(),
+            commands: vec!["curl --data '{}'".to_owned()],
+        };
+        SurveyReport {
+            read_at: "2026-11-23T12:00:00Z".parse().unwrap(),
+            consul: Some("1.21.4".to_owned()),
+            unread: vec![Unread { what: "tokens".to_owned(), permission: Some("acl = \"read\"".to_owned()) }],
+            clusters: vec![SurveyedCluster {
+                arn: "arn:aws:ecs:us-east-1:123456789012:cluster/shop".to_owned(),
+                status: SweptStatus::Active,
+                tasks: 4,
+                mesh_tasks: 3,
+                services: 2,
+                controllers: Vec::new(),
+            }],
+            findings: vec![finding],
+        }
+    }
+
+    #[test]
+    fn page_shows_names_as_they_are_and_loads_nothing() {
+        let page = page(&report()).unwrap();
+        assert!(page.contains("&#60;b&#62;shop") && !page.contains("<b>"), "{page}");
+        for loaded in ["<script", "src=", "http://", "https://", "@import"] {
+            assert!(!page.contains(loaded), "{loaded}");
+        }
+        assert!(page.contains("2026-11-23 11:00 UTC (60 min ago)") || page.contains("(1 h ago)"), "{page}");
+        assert!(page.contains("web-199") && !page.contains("web-200") && page.contains("100 more"), "{page}");
+        assert!(page.find("Could not be read") < page.find("left-in-consul"), "what is unread stands at the top");
+    }
+}

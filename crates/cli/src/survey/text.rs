@@ -74,7 +74,7 @@ fn clusters(clusters: &[SurveyedCluster], medium: Medium) -> String {
 }
 
 fn of_finding(finding: &SurveyFinding, now: Timestamp, medium: Medium) -> String {
-    let since = finding.since.map(|at| format!(", since {}", ago(at, now))).unwrap_or_default();
+    let since = finding.since.map(|at| format!(" (oldest {})", ago(at, now))).unwrap_or_default();
     let title = format!("{}: {}{since}", finding.severity.as_str(), finding.title);
     let mut out = wrapped(&Cell::new(title, tone(finding.severity)), medium);
     out.push_str(&wrapped(&Cell::new(&finding.cost, Tone::Faint), medium));
@@ -106,4 +106,19 @@ fn objects(finding: &SurveyFinding, medium: Medium) -> String {
     let more = finding.objects.len().saturating_sub(SHOWN);
     let more = if more == 0 { String::new() } else { format!("… and {more} more with --output json\n") };
     sheet.text(medium) + &more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::survey::html::tests::report;
+
+    #[test]
+    fn text_begins_with_what_could_not_be_read_and_ends_with_the_numbers() {
+        let text = text(&report(), Medium { width: None, in_colour: false });
+        assert!(text.starts_with("permission    could not be read\nacl = \"read\"  tokens\n"), "{text}");
+        assert!(text.contains("error: 300 instances in Consul have no running task (oldest 1 h ago)\n"), "{text}");
+        assert!(text.contains("… and 280 more with --output json\n  $ curl --data '{}'\n"), "{text}");
+        assert!(text.ends_with("1 error in 1 cluster (Consul 1.21.4), and 1 could not be read\n"), "{text}");
+    }
 }

@@ -61,7 +61,7 @@ pub fn survey(evidence: &SurveyEvidence<'_>, now: Timestamp) -> SurveyReport {
     let mut findings = of_plan::findings(evidence);
     findings.extend(of_mesh::findings(evidence, &status));
     findings.extend(of_definitions::findings(evidence.definitions, evidence.inspection));
-    findings.extend(of_consul::findings(evidence.datacenter, &status, now));
+    findings.extend(of_consul::findings(evidence, &status, now));
     // The order within a severity is the order of what hurts most.
     findings.sort_by_key(|finding| Reverse(finding.severity));
     SurveyReport {

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use audit::severity::Severity;
 use jiff::{SignedDuration, Timestamp};
 use mesh::tenancy::{Tenancy, TenancyName};
-use observe::{DatacenterReading, Intention, IntentionAction};
+use observe::{DatacenterReading, Inspection, Intention, IntentionAction};
 
-use super::report::{SurveyFinding, SurveyObject};
+use super::{
+    SurveyEvidence,
+    report::{SurveyFinding, SurveyObject},
+};
 use crate::status::{ServiceStatus, StatusReport};
 
 /// Consul warns from then on: <https://developer.hashicorp.com/consul/docs/monitor/telemetry/certificate-expiration>
@@ -15,15 +18,28 @@ const WARNING: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Consul calls it critical from then on.
 const CRITICAL: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-pub(super) fn findings(read: &DatacenterReading, status: &StatusReport, now: Timestamp) -> Vec<SurveyFinding> {
-    certificates(read, now).into_iter().chain(not_callable(read, status)).collect()
+pub(super) fn findings(evidence: &SurveyEvidence<'_>, status: &StatusReport, now: Timestamp) -> Vec<SurveyFinding> {
+    let gateways = gateways(evidence.inspection);
+    let services = status.services.iter().filter(|it| it.desired_tasks.is_some() || it.running_tasks > 0);
+    let services = services.filter(|it| !gateways.contains(it.service.as_str()));
+    certificates(evidence.datacenter, now).into_iter().chain(not_callable(evidence.datacenter, services)).collect()
+}
+
+/// The services that are gateways: no intention is about calls to them.
+fn gateways(inspection: &Inspection) -> BTreeSet<&str> {
+    let members = inspection.clusters.iter().flat_map(|cluster| &cluster.tasks).map(|member| &member.identity);
+    let services = inspection.clusters.iter().flat_map(|cluster| &cluster.services).map(|service| &service.identity);
+    members.chain(services).filter(|it| it.gateway.is_some()).map(|it| it.service.name.as_str()).collect()
 }
 
 /// The services that no intention lets anyone call.
-fn not_callable(read: &DatacenterReading, status: &StatusReport) -> Option<SurveyFinding> {
+fn not_callable<'a>(
+    read: &DatacenterReading,
+    services: impl Iterator<Item = &'a ServiceStatus>,
+) -> Option<SurveyFinding> {
     let (Ok(intentions), Ok(settings)) = (&read.intentions, &read.settings) else { return None };
     let mut closed: BTreeMap<(&str, [&str; 2]), &ServiceStatus> = BTreeMap::new();
-    for service in &status.services {
+    for service in services {
         let place = [&service.partition, &service.namespace].map(|name| name.as_deref().unwrap_or("default"));
         let tenancy = tenancy_of(service);
         let about: Vec<&Intention> = intentions.iter().filter(|it| it.is_to(&service.service, &tenancy)).collect();

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use audit::severity::Severity;
 use jiff::Timestamp;
 use mesh::{arn::ClusterArn, catalog::ServiceInstance, tenancy::Tenancy};
+use observe::InspectedCluster;
 use report::{ClusterReport, PlannedAction, SweptStatus};
 
 use super::{
@@ -151,6 +152,8 @@ struct Known<'a> {
     stopped: BTreeMap<&'a str, Timestamp>,
     started: BTreeMap<&'a str, Timestamp>,
     instances: BTreeMap<&'a str, &'a ServiceInstance>,
+    /// The clusters whose tasks register on the cluster's node.
+    meshes: BTreeSet<&'a str>,
     tenancy: &'a Tenancy,
 }
 
@@ -167,7 +170,7 @@ pub(super) fn findings(evidence: &SurveyEvidence<'_>) -> Vec<SurveyFinding> {
     let plans = [(Some(evidence.plan), false), (evidence.unknown, true)];
     for (plan, is_unknown) in plans {
         for cluster in plan.iter().flat_map(|plan| &plan.clusters) {
-            for (action, fate) in actions(cluster) {
+            for (action, fate) in actions(cluster).filter(|(action, _)| known.concerns(action)) {
                 let group = groups.entry(Kind::of(action)).or_default();
                 group.objects.push(known.object(action, fate, cluster, is_unknown));
                 group.commands.extend(known.command(action, cluster));
@@ -207,12 +210,19 @@ impl<'a> Known<'a> {
         let members = || clusters().flat_map(|cluster| &cluster.tasks).map(|member| &member.task);
         let tasks = || members().chain(clusters().flat_map(|cluster| &cluster.outside.tasks));
         let instances = clusters().filter_map(|cluster| cluster.catalog.as_ref()).flat_map(|it| &it.instances);
+        let registers = |cluster: &&InspectedCluster| cluster.revisions().any(|(_, it)| !it.runs_client_agent());
         Self {
+            meshes: clusters().filter(registers).map(|cluster| cluster.arn.as_str()).collect(),
             stopped: tasks().filter_map(|task| Some((task.arn.id().as_str(), task.end.stopped_at?))).collect(),
             started: tasks().filter_map(|task| Some((task.arn.id().as_str(), task.end.started_at?))).collect(),
             instances: instances.map(|instance| (instance.id.as_str(), instance)).collect(),
             tenancy: evidence.tenancy,
         }
+    }
+
+    /// Whether an action concerns the mesh: a cluster without tasks that register on its node needs none.
+    fn concerns(&self, action: &PlannedAction) -> bool {
+        !matches!(action, PlannedAction::CreateNode { node } if !self.meshes.contains(node.as_str()))
     }
 
     fn object(&self, action: &PlannedAction, fate: Fate<'_>, of: &ClusterReport, is_unknown: bool) -> SurveyObject {

@@ -7,7 +7,7 @@ use audit_read::input::Gathered;
 use jiff::SignedDuration;
 use mesh::catalog::CheckStatus;
 use observe::{CaRoot, Datacenter, ExpiringCertificate, InspectedCluster, InspectionError, Intention, OutOfTime};
-use report::{Blocked, ClusterReport, ErrorLabel, PlannedAction, Problem, Skipped, SweepOutcome, Waiting};
+use ::report::{Blocked, ErrorLabel, PlannedAction, Problem, Skipped, SweepOutcome, Waiting};
 use serde_json::{Value, json};
 
 use super::*;
@@ -199,6 +199,17 @@ fn each_kind_of_action_is_a_finding_of_its_own() {
         let finding = only(|world| of_plan(world).planned.push(action));
         assert_eq!(finding.id, expected);
     }
+}
+
+#[test]
+fn cluster_without_a_mesh_needs_no_node() {
+    let findings = found(|world| {
+        let other = "arn:aws:ecs:us-east-1:123456789012:cluster/batch";
+        let mut report = report_of(other);
+        report.planned.push(PlannedAction::CreateNode { node: other.to_owned() });
+        world.plan.clusters.push(report);
+    });
+    assert_eq!(findings, []);
 }
 
 #[test]
