@@ -95,6 +95,9 @@ fn only_what_applies_a_plan_can_write() {
     ];
     let all = declared.into_iter().chain(connects).chain(applies).map(str::to_owned);
     assert_eq!(with_identifier("controller", writes), all.collect());
+    // The command line plans with what has nothing that writes; it returns messages to their queue.
+    assert_eq!(with_identifier("cli", writes), BTreeSet::from(["redrive.rs".to_owned()]));
+    assert_eq!(with_identifier("cli", |name| name == "Controller"), BTreeSet::new());
 }
 
 /// No crate of these uses a library whose name begins with one of these words.

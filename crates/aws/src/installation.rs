@@ -29,6 +29,8 @@ pub enum InstallationError {
     /// The call failed, after retries.
     #[error("{subject}: the call failed: {reason}. Check the stack, region and account")]
     Failed { subject: String, reason: String },
+    #[error("stack {0}: it does not exist in this account and region")]
+    NoStack(String),
     /// The answer lacks a value.
     #[error("{subject}: the answer could not be read")]
     Malformed { subject: String },
@@ -171,7 +173,15 @@ impl AwsInstallation {
     pub async fn resource(&self, stack: &str, name: &str) -> Result<String, InstallationError> {
         let subject = format!("resource {name} of stack {stack}");
         let call = self.formation.describe_stack_resource().stack_name(stack).logical_resource_id(name);
-        let resource = call.send().await.map_err(failed(&subject))?.stack_resource_detail;
+        let resource = match call.send().await.map_err(failed(&subject)) {
+            // The answer for a missing stack has no code of its own.
+            Err(InstallationError::Failed { reason, .. })
+                if reason.contains("does not exist") && !reason.contains("Resource") =>
+            {
+                return Err(InstallationError::NoStack(stack.to_owned()));
+            }
+            answer => answer?.stack_resource_detail,
+        };
         resource.and_then(|resource| resource.physical_resource_id).ok_or_else(malformed(&subject))
     }
 

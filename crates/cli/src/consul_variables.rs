@@ -62,7 +62,12 @@ impl ConsulVariables {
 
     /// The hosts of the addresses, in lower case.
     pub(super) fn hosts(&self) -> BTreeSet<String> {
-        ConsulAddresses::Urls(self.urls.clone()).hosts().collect()
+        self.addresses().hosts().collect()
+    }
+
+    /// The addresses.
+    pub(super) fn addresses(&self) -> ConsulAddresses {
+        ConsulAddresses::Urls(self.urls.clone())
     }
 
     /// A client that gives up soon: somebody waits for it.

@@ -18,7 +18,7 @@ pub(super) struct StackArguments {
 }
 
 /// The prefix of the names of secrets if there is no stack: the default of the template.
-const DEFAULT_PREFIX: &str = "consul-ecs";
+pub(super) const DEFAULT_PREFIX: &str = "consul-ecs";
 
 /// How the stack is configured
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@
 //!  check fix inject graph rules explain config  task definitions, by the crates `audit` and `audit-live`
 //!  lsp                                       the same, for editors
 //!  status inventory why path compare doctor  what runs, and why it does not, by the crate `diagnosis`
+//!  survey                                    the same of a whole account, with the plan of a sweep, which `controller` makes
 //!  sweep redrive                             the operations by hand, by the deployed stack
 //! ```
 
@@ -27,12 +28,14 @@ mod lsp;
 mod output;
 mod path;
 mod planned;
+mod planner;
 mod reconcile;
 mod redrive;
 mod rules;
 mod sheet;
 mod status;
 mod streams;
+mod survey;
 mod sweep;
 mod upgrade;
 mod why;
@@ -88,6 +91,7 @@ enum Command {
     Path(path::Arguments),
     Inventory(inventory::Arguments),
     Compare(compare::Arguments),
+    Survey(survey::Arguments),
     Doctor(doctor::Arguments),
     Sweep(sweep::Arguments),
     Redrive(redrive::Arguments),
@@ -117,6 +121,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Lsp(arguments) => lsp::run(arguments, streams),
         Command::Status(arguments) => status::run(arguments, streams),
         Command::Inventory(arguments) => inventory::run(arguments, streams),
+        Command::Survey(arguments) => survey::run(arguments, streams),
         Command::Doctor(arguments) => doctor::run(arguments, streams),
         Command::Why(arguments) => why::run(arguments, streams),
         Command::Path(arguments) => path::run(arguments, streams),

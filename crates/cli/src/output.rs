@@ -151,7 +151,7 @@ impl Drop for Progress {
 mod tests {
     use std::{env, fs, path::Path};
 
-    use diagnosis::{CompareReport, PathReport, StatusReport, WhyReport, doctor::DoctorReport};
+    use diagnosis::{CompareReport, PathReport, StatusReport, SurveyReport, WhyReport, doctor::DoctorReport};
     use report::{Event, OWN_SOURCE};
     use schemars::{JsonSchema, generate::SchemaSettings};
     use serde_json::{Value, json};
@@ -188,6 +188,7 @@ mod tests {
             printed::<inventory::Document>("inventory"),
             printed::<PathReport>("path"),
             printed::<StatusReport>("status"),
+            printed::<SurveyReport>("survey"),
             printed::<WhyReport>("why"),
             (
                 "event",

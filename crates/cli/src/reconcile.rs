@@ -1,6 +1,6 @@
 //! The function `reconcile` of a stack, and the report that it answers.
 
-use aws::installation::{AwsInstallation, Invoked};
+use aws::installation::{AwsInstallation, InstallationError, Invoked};
 use mesh::arn::ClusterArn;
 use report::{ClusterReport, ReconcileOrder, SweepReport};
 use serde::Deserialize;
@@ -21,14 +21,18 @@ impl<'a> Reconcile<'a> {
         Self { installation, function: function.to_owned(), progress }
     }
 
+    /// The function of a stack; `None` if there is no such stack.
     pub(super) async fn of(
         name: &str,
         installation: &'a AwsInstallation,
         progress: &'a Progress,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Option<Self>, Failure> {
         progress.say("looking for the function");
-        let function = progress.during(installation.resource(name, RECONCILE)).await.map_err(Failure::new)?;
-        Ok(Self { installation, function, progress })
+        match progress.during(installation.resource(name, RECONCILE)).await {
+            Ok(function) => Ok(Some(Self { installation, function, progress })),
+            Err(InstallationError::NoStack(_)) => Ok(None),
+            Err(error) => Err(Failure::new(error)),
+        }
     }
 
     /// What a sweep of these clusters would do; of all clusters of the stack, if there are none.

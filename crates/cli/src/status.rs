@@ -90,7 +90,11 @@ async fn plan(
 ) -> Result<(SweepReport, Value), Failure> {
     let (progress, installation) = (Progress::new()?, AwsInstallation::new(sdk));
     let clusters = if arguments.cluster.is_empty() { &[] } else { clusters };
-    Reconcile::of(&arguments.stack.stack, &installation, &progress).await?.plan(clusters, false).await
+    let stack = &arguments.stack.stack;
+    let reconcile = Reconcile::of(stack, &installation, &progress).await?;
+    let absent =
+        || Failure::Message(format!("stack {stack}: it does not exist, so it has no plan. Use ecs-mesh survey"));
+    reconcile.ok_or_else(absent)?.plan(clusters, false).await
 }
 
 /// Reads the clusters, and leaves out the services that were not asked for.

@@ -1,9 +1,9 @@
 //! `ecs-mesh sweep`
 
-use std::fmt::Write;
+use std::{env, fmt::Write};
 
 use audit::report::counted;
-use aws::{ecs::AwsEcs, installation::AwsInstallation};
+use aws::{ecs::AwsEcs, installation::AwsInstallation, sdk::SdkConfig};
 use clap::Args;
 use mesh::arn::ClusterArn;
 use report::{CheckStatus, ClusterReport, PlannedAction, SweepOutcome, SweepReport, SweptStatus};
@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 
 use crate::{
     account::{AwsArguments, runtime, selected},
-    installation::StackArguments,
+    consul_variables::ConsulVariables,
+    installation::{DEFAULT_PREFIX, StackArguments, secret_prefix},
     output::{self, Output, OutputArguments, Progress},
+    planner::LocalPlanner,
     reconcile::{Reconcile, deletions, has_actions, has_changes},
     sheet::{Cell, Medium, Sheet, Tone, wrapped},
     streams::{Exit, Failure, Streams, confirm_unless},
@@ -22,7 +24,8 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(
     after_help = "The stack's function `reconcile` does the work, with its own permissions. The command asks before \
-                  it deletes anything.\n\n\
+                  it deletes anything. Without a stack, --dry-run makes the plan here: AWS credentials and \
+                  CONSUL_HTTP_ADDR and CONSUL_HTTP_TOKEN have to read what the function would.\n\n\
                   Exit codes: 0 done, or planned, 1 the guard holds deletions back, the sweep left a fault, or the \
                   answer was no, 2 the sweep was incomplete, or refused.\n\n\
                   Examples:\n  ecs-mesh sweep --dry-run\n  ecs-mesh sweep --cluster prod\n  ecs-mesh sweep --cluster prod --force"
@@ -56,6 +59,12 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     runtime()?.block_on(async {
         let sdk = arguments.aws.sdk().await?;
         let progress = Progress::new()?;
+        let installation = AwsInstallation::new(&sdk);
+        let reconcile = match &arguments.function {
+            Some(function) => Some(Reconcile::named(function, &installation, &progress)),
+            None => Reconcile::of(&arguments.stack.stack, &installation, &progress).await?,
+        };
+        let Some(reconcile) = reconcile else { return without_stack(arguments, &sdk, &progress, streams).await };
         let clusters = match arguments.cluster.as_slice() {
             [] => Vec::new(),
             named => {
@@ -63,13 +72,39 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
                 progress.during(selected(&AwsEcs::new(&sdk), named)).await?
             }
         };
-        let installation = AwsInstallation::new(&sdk);
-        let reconcile = match &arguments.function {
-            Some(function) => Reconcile::named(function, &installation, &progress),
-            None => Reconcile::of(&arguments.stack.stack, &installation, &progress).await?,
-        };
         Sweeper { arguments, reconcile, clusters }.run(streams).await
     })
+}
+
+/// Plans a sweep here, because there is no stack to plan it.
+async fn without_stack(
+    arguments: &Arguments,
+    sdk: &SdkConfig,
+    progress: &Progress,
+    streams: &mut Streams<'_>,
+) -> Result<Exit, Failure> {
+    let stack = &arguments.stack.stack;
+    if !arguments.dry_run {
+        let reason = format!(
+            "stack {stack}: it does not exist in this account and region, so nothing can sweep. `ecs-mesh sweep \
+             --dry-run` makes the plan without it"
+        );
+        return Err(Failure::Message(reason));
+    }
+    let variables = ConsulVariables::read(|name| env::var(name).ok())?;
+    progress.say("planning the sweep");
+    let plan = progress.during(async {
+        let prefix = secret_prefix(DEFAULT_PREFIX).map_err(Failure::new)?;
+        let planner = LocalPlanner::new(sdk, &variables, &arguments.cluster, &prefix).await?;
+        Ok::<_, Failure>(planner.plan(arguments.force).await)
+    });
+    let plan = plan.await?;
+    streams.diagnostic(&format!(
+        "There is no stack {stack}: the plan was made here, by the default settings of a stack for {}",
+        if arguments.cluster.is_empty() { "every cluster" } else { "these clusters" }
+    ));
+    show(arguments.output.output, &plan, &json!(plan), plan_text, streams)?;
+    Ok(exit(&plan))
 }
 
 struct Sweeper<'a> {
@@ -80,16 +115,17 @@ struct Sweeper<'a> {
 
 impl Sweeper<'_> {
     async fn run(&self, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+        let output = self.arguments.output.output;
         let (plan, document) = self.reconcile.plan(&self.clusters, self.arguments.force).await?;
         if self.arguments.dry_run || plan.outcome == SweepOutcome::Incomplete || !plan.mode.acts() {
-            self.show(&plan, &document, plan_text, streams)?;
+            show(output, &plan, &document, plan_text, streams)?;
             if !self.arguments.dry_run {
                 let why = if plan.mode.acts() { "the plan is incomplete" } else { "the stack has Mode=observe" };
                 streams.diagnostic(&format!("Nothing was changed: {why}"));
             }
             return Ok(exit(&plan));
         }
-        if self.arguments.output.output == Output::Text {
+        if output == Output::Text {
             streams.print(&plan_text(&plan, streams.medium()))?;
         }
         let question = format!("Sweep, with {}?", counted(deletions(&plan), "deletion"));
@@ -98,26 +134,26 @@ impl Sweeper<'_> {
         }
         // Also if nothing is planned: a sweep sets up in Consul what is missing, which is no part of a plan.
         let (done, document) = self.reconcile.sweep(&self.clusters, self.arguments.force).await?;
-        if self.arguments.output.output == Output::Json || has_actions(&plan) || has_changes(&done) {
-            self.show(&done, &document, done_text, streams)?;
+        if output == Output::Json || has_actions(&plan) || has_changes(&done) {
+            show(output, &done, &document, done_text, streams)?;
         }
         Ok(exit(&done))
     }
+}
 
-    fn show(
-        &self,
-        report: &SweepReport,
-        document: &Value,
-        text: fn(&SweepReport, Medium) -> String,
-        streams: &mut Streams<'_>,
-    ) -> Result<(), Failure> {
-        match self.arguments.output.output {
-            Output::Json => streams.print(&output::json(document))?,
-            Output::Text => streams.print(&text(report, streams.medium()))?,
-        }
-        streams.problems(report.problems.iter().chain(&report.faults));
-        Ok(())
+fn show(
+    format: Output,
+    report: &SweepReport,
+    document: &Value,
+    text: fn(&SweepReport, Medium) -> String,
+    streams: &mut Streams<'_>,
+) -> Result<(), Failure> {
+    match format {
+        Output::Json => streams.print(&output::json(document))?,
+        Output::Text => streams.print(&text(report, streams.medium()))?,
     }
+    streams.problems(report.problems.iter().chain(&report.faults));
+    Ok(())
 }
 
 fn exit(report: &SweepReport) -> Exit {

@@ -117,10 +117,22 @@ impl IntentionPermission {
 }
 
 impl Intention {
+    /// Whether it is about calls to a service of this datacenter.
+    pub fn is_to(&self, service: &str, tenancy: &Tenancy) -> bool {
+        let [partition, namespace] = tenancy.place();
+        is_it(&self.destination_name, service)
+            && is_it(or_named_default(&self.destination_namespace), namespace)
+            && or_named_default(&self.destination_partition) == partition
+    }
+
+    /// Whether it is about every source of its namespace.
+    pub fn names_no_source(&self) -> bool {
+        self.source_name == WILDCARD
+    }
+
     /// Whether it is about calls from a service of this datacenter.
     pub fn is_from(&self, service: &str, tenancy: &Tenancy) -> bool {
         let [partition, namespace] = tenancy.place();
-        let is_it = |its: &str, wanted: &str| its == WILDCARD || its == wanted;
         self.source_peer.is_empty()
             && is_it(&self.source_name, service)
             && is_it(or_named_default(&self.source_namespace), namespace)
@@ -146,11 +158,24 @@ impl Intention {
 }
 
 /// Community Edition leaves names out that mean `default`.
+/// Whether the name in an intention stands for the wanted one.
+fn is_it(its: &str, wanted: &str) -> bool {
+    its == WILDCARD || its == wanted
+}
+
 fn or_named_default(name: &str) -> &str {
     if name.is_empty() { "default" } else { name }
 }
 
 impl HttpConsul {
+    /// All intentions of a partition that the token may read, in order of precedence:
+    /// <https://developer.hashicorp.com/consul/api-docs/connect/intentions#list-intentions>.
+    pub async fn every_intention(&self, tenancy: &Tenancy) -> Result<Vec<Intention>, ConsulError> {
+        let request = Request::list("the intentions", &["connect", "intentions"]).in_all_namespaces_of(tenancy);
+        let answer: Option<Vec<Intention>> = self.json(&request).await?;
+        Ok(answer.unwrap_or_default())
+    }
+
     /// The intentions with a service at one end, also those for every service, in order of precedence: the first that
     /// applies decides. It takes `intentions:read` of the service, which `service:read` includes.
     pub async fn intentions(

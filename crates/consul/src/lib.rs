@@ -55,6 +55,6 @@ pub use self::{
     peerings::Peering,
     proxies::{ConnectProxy, ProxyPlace, RegisteredUpstream},
     request::RetryPolicy,
-    roots::CaRoot,
+    roots::{CaRoot, ExpiringCertificate},
     servers::{ConsulAddresses, ConsulUrls, EcsServers, NoServers, Server, ServerSource},
 };

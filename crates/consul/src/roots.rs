@@ -1,11 +1,11 @@
-//! The root certificates of Consul's certificate authority:
+//! The certificates of Consul's certificate authority:
 //! <https://developer.hashicorp.com/consul/api-docs/connect/ca#list-ca-root-certificates>.
 
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::{
-    error::ConsulError,
+    error::{ConsulError, if_found},
     http::HttpConsul,
     request::{Request, or_default},
 };
@@ -29,7 +29,32 @@ struct RootsAnswer {
     roots: Vec<CaRoot>,
 }
 
+/// A certificate of a server, and how long it is valid.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ExpiringCertificate {
+    pub name: String,
+    /// `ca`: of the certificate authority. `agent`: of the server itself. `leaf`: of a service; Consul renews it.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub seconds_remaining: i64,
+}
+
+#[derive(Deserialize)]
+struct CertificatesAnswer {
+    #[serde(deserialize_with = "or_default")]
+    certificates: Vec<ExpiringCertificate>,
+}
+
 impl HttpConsul {
+    /// The certificates of the server that answers; `None` before Consul 2.0, which has no such list. It takes `agent:read`.
+    ///
+    /// Source: `AgentMetricsCertificates` in the package `agent` of Consul 2.0.
+    pub async fn certificates(&self) -> Result<Option<Vec<ExpiringCertificate>>, ConsulError> {
+        let request = Request::get("the certificates of the server", &["agent", "metrics", "certificates"]);
+        let answer: Option<CertificatesAnswer> = if_found(self.json(&request).await)?;
+        Ok(answer.map(|answer| answer.certificates))
+    }
+
     /// The root certificates. It takes no permission.
     pub async fn ca_roots(&self) -> Result<Vec<CaRoot>, ConsulError> {
         let request = Request::get("the roots of Consul's certificate authority", &["connect", "ca", "roots"]);

@@ -9,6 +9,7 @@
 //! ```
 //!
 //! - `events`, `sweep`, `bootstrap`, `check`, `cleanup`: the operations of [`Controller`].
+//! - `planner`: the plan of a sweep for commands, which have nothing that writes.
 //! - `context`: what they share: the settings, who reads, and the stack's own queue and announcements.
 //! - `repair`: registers what Consul lacks of running tasks, corrects checks, and finds tasks that cannot be repaired.
 //! - `apply`, `tokens`, `bootstrap`: the only ones with [`Writes`]. `without_writes`: what mode `observe` has instead.
@@ -26,6 +27,7 @@ mod events;
 mod failures;
 mod message;
 mod outcome;
+mod planner;
 mod repair;
 pub mod settings;
 mod sweep;
@@ -57,6 +59,7 @@ pub use self::{
     error::ControllerError,
     events::{BatchReport, Failure},
     message::Delivery,
+    planner::Planner,
 };
 
 /// The controller of one deployment, in one execution environment. It delegates to one type for each operation; these

@@ -108,6 +108,22 @@ impl Settings {
     }
 }
 
+/// The settings of a plan without a deployment: the defaults, for the tasks' tenancy and this prefix of secret names.
+///
+/// # Errors
+/// The settings contradict each other.
+pub fn without_deployment(
+    clusters: ClusterSelection,
+    consul: &ConsulAddresses,
+    prefix: &SecretNamePrefix,
+    tenancy: &Tenancy,
+) -> Result<Scope, InvalidField> {
+    let partition = |name: &str| tenancy.partition().filter(|_| name == "CONSUL_PARTITION").map(ToString::to_string);
+    let scope = read_scope(&Variables(&partition), clusters, consul)?;
+    let names = SecretNames::new(prefix.clone(), None, scope.default_tenancy.clone(), &scope.clusters);
+    Ok(Scope { names, ..scope })
+}
+
 fn is_host_name(text: &str) -> bool {
     let is_legal = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';
     // An IP address would replace the configured address.

@@ -3,10 +3,14 @@
 //! Nothing that the controller would have written is there at the next read. What waits for its own writes asks
 //! [`Mode::acts`] first.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use aws::secrets::{SecretWrites, SecretsError};
+use aws::{
+    events::{EventPublisher, EventsError},
+    queue::{MessageSender, MessageVisibility, QueueError},
+    secrets::{SecretWrites, SecretsError},
+};
 use consul::{
     AgentWrites, CatalogWrites, ConsulError, Fields, Grant, NewToken, Object, ObjectKind, ObjectWrites, Token,
     TokenWrites,
@@ -19,10 +23,11 @@ use mesh::{
     tenancy::Tenancy,
     token::AccessorId,
 };
-use observe::ConsulReads;
+use observe::{ConsulReads, Reads};
+use report::Event;
 use serde_json::Value;
 
-use crate::edges::{Edges, Writes};
+use crate::edges::{Edges, SystemEntropy, Writes};
 
 /// Nothing is written. Policies are read, because their deletion depends on what Consul has.
 struct WithoutWrites(Arc<dyn ConsulReads>);
@@ -34,6 +39,34 @@ pub(crate) fn in_mode(mode: Mode, edges: &Edges) -> Writes {
     }
     let none = Arc::new(WithoutWrites(Arc::clone(&edges.reads.consul)));
     Writes { consul: none.clone(), secrets: none }
+}
+
+/// The edges of a controller without a stack: it has no queue and no event bus of its own either.
+pub(crate) fn edges(reads: Reads) -> Edges {
+    let none = Arc::new(WithoutWrites(Arc::clone(&reads.consul)));
+    let writes = Writes { consul: none.clone(), secrets: none.clone() };
+    Edges { reads, writes, queue: none.clone(), events: none, entropy: Arc::new(SystemEntropy) }
+}
+
+#[async_trait]
+impl MessageSender for WithoutWrites {
+    async fn send_later(&self, _: &[String], _: Duration) -> Result<(), QueueError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl MessageVisibility for WithoutWrites {
+    async fn return_after(&self, _: &[(String, Duration)]) -> Result<(), QueueError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl EventPublisher for WithoutWrites {
+    async fn publish(&self, _: &[Event]) -> Result<(), EventsError> {
+        Ok(())
+    }
 }
 
 /// Logs a call that mode `observe` does not send, with its subject.

@@ -16,6 +16,8 @@
 //!  observe::PlannedReading ─────▶ planned ─▶ audit::live_mesh::LiveMesh
 //!
 //!  observe::InstallationReader ─▶ doctor ─▶ DoctorReport
+//!
+//!  report::SweepReport, and all of the above ─▶ survey ─▶ SurveyReport
 //! ```
 //!
 //! Values in, verdicts out: it reads nothing itself. What could not be read never counts as absent.
@@ -29,6 +31,7 @@ mod inventory;
 mod path;
 mod planned;
 mod status;
+mod survey;
 mod tokens;
 mod unread;
 mod upgrade;
@@ -47,6 +50,7 @@ pub use self::{
         ChangeKind, DeploymentStatus, LastChange, RevisionStatus, ServiceStatus, State, StatusReport, TaskStatus,
         UntraceableLogins, status,
     },
+    survey::{Pseudonyms, SurveyEvidence, SurveyFinding, SurveyObject, SurveyReport, SurveyedCluster, Unread, survey},
     tokens::{TokenSource, Tokens},
     unread::{problems, unread},
     upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, needs_mesh_entry, upgrade},

@@ -20,6 +20,7 @@ mod changes;
 mod clock;
 mod concurrency;
 mod container_log;
+mod datacenter;
 mod definitions;
 mod edges;
 mod error;
@@ -51,9 +52,9 @@ pub use aws::{
 };
 pub use consul::{
     CaRoot, CallLimits, ChainNode, ChainOverrides, ChainResolver, ChainTarget, ConnectProxy, ConsulError, Datacenter,
-    Direction, DiscoveryChain, EnvoyExtension, ExportedService, GatewayRoute, HttpMatch, Intention, IntentionAction,
-    IntentionEnd, IntentionPermission, Matched, MeshEntry, OutlierDetection, OwnToken, Peering, ProxyDefaults,
-    RegisteredUpstream, ServiceLimits,
+    Direction, DiscoveryChain, EnvoyExtension, ExpiringCertificate, ExportedService, GatewayRoute, HttpMatch, Intention,
+    IntentionAction, IntentionEnd, IntentionPermission, Matched, MeshEntry, OutlierDetection, OwnToken, Peering,
+    ProxyDefaults, RegisteredUpstream, ServiceLimits,
 };
 
 pub use self::{
@@ -63,6 +64,7 @@ pub use self::{
     clock::{Clock, Deadline, OutOfTime, SystemClock, Timed, TimestampCache},
     concurrency::{concurrently, concurrently_in_order},
     container_log::last_lines,
+    datacenter::DatacenterReading,
     definitions::Definitions,
     edges::{ConsulReads, EcsReads, Reads},
     error::{CallError, Reach},

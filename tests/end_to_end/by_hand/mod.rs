@@ -8,6 +8,7 @@ mod inventory;
 mod path;
 mod redrive;
 mod status;
+mod survey;
 mod sweep;
 mod why;
 
@@ -78,6 +79,9 @@ pub(crate) fn policy(actions: &BTreeSet<String>) -> Value {
 fn granted(arguments: &[&str]) -> (String, BTreeSet<String>) {
     match arguments {
         ["doctor", "--before-install", ..] => ("before-install".to_owned(), documented("doctor --before-install")),
+        ["sweep", "--dry-run", "--stack", "none", ..] => {
+            ("local-plan".to_owned(), &documented("sweep") | &documented("sweep --dry-run"))
+        }
         ["status", "--plan", ..] => ("plan".to_owned(), &documented("status") | &documented("status --plan")),
         [name, ..] => ((*name).to_owned(), documented(name)),
         [] => panic!("no command"),

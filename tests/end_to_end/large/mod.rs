@@ -3,6 +3,7 @@
 //! limit of other requests.
 
 mod lost_catalog;
+mod surveyed;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -15,6 +15,9 @@ mod text;
 
 use crate::rule::Rule;
 
+/// The style of pages: of reports, and of others that look like them.
+pub const PAGE_STYLE: &str = include_str!("../../templates/report.css");
+
 pub(crate) use self::merge::mistakes;
 pub use self::{
     build::{clean, reported},

@@ -77,3 +77,26 @@ fn files_are_checked_also_if_the_mesh_cannot_be_read() {
     // Without a task of the mesh, Consul is not asked.
     assert_eq!(check("cron.json").status.code(), Some(0));
 }
+
+#[test]
+fn policies_of_a_survey_are_printed_without_an_account_and_only_read() {
+    let workspace = Workspace::new("survey-policies", &[]);
+    let printed = workspace.run(&["survey", "--print-policies"]);
+    assert_eq!(printed.status.code(), Some(0));
+    let text = out(&printed);
+    let (_, rest) = text.split_once("\n\n").unwrap();
+    let (policy, consul) = rest.split_once("\n\nThe policy in Consul, policy.hcl:\n\n").unwrap();
+    let policy: Value = serde_json::from_str(policy).unwrap();
+    for statement in policy["Statement"].as_array().unwrap() {
+        for action in statement["Action"].as_array().unwrap() {
+            let (_, operation) = action.as_str().unwrap().split_once(':').unwrap();
+            assert!(["List", "Describe", "Get"].iter().any(|start| operation.starts_with(start)), "{action}");
+        }
+        let reads_secrets = statement["Action"].to_string().contains("secretsmanager:");
+        assert_eq!(reads_secrets, statement["Resource"] != "*", "{statement}");
+    }
+    assert!(consul.starts_with("acl = \"read\"\n") && !consul.contains("write"), "{consul}");
+    // It is not a survey
+    let refused = workspace.run(&["survey", "--print-policies", "--cluster", "prod"]);
+    assert_eq!(refused.status.code(), Some(2));
+}

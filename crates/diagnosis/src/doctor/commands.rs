@@ -1,7 +1,10 @@
 //! Commands that a person can paste.
 
-use mesh::permissions::Permission;
+use std::collections::BTreeMap;
+
+use mesh::{permissions::Permission, tenancy::Tenancy};
 use observe::DeployedStack;
+use serde_json::json;
 
 /// Commands for one stack, in the region and with the profile of the person who asks.
 #[derive(Debug, Clone)]
@@ -55,6 +58,24 @@ pub(crate) fn word(name: &str) -> String {
 /// A text as one word of a shell, in quotes.
 pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// Deregisters a part of a node from the catalog, by its field and ID; without one, the node itself. Consul's command line has no such
+/// command: <https://developer.hashicorp.com/consul/api-docs/catalog#deregister-entity>
+pub(crate) fn deregister(node: &str, part: Option<(&str, &str)>, tenancy: &Tenancy) -> String {
+    let mut fields = vec![("Node", node)];
+    fields.extend(part);
+    if let Tenancy::Enterprise { partition, namespace } = tenancy {
+        fields.push(("Partition", partition.as_str()));
+        // A node is in no namespace.
+        fields.extend(part.map(|_| ("Namespace", namespace.as_str())));
+    }
+    let body: BTreeMap<&str, &str> = fields.into_iter().collect();
+    format!(
+        "curl --silent --show-error --fail --request PUT --header \"X-Consul-Token: $CONSUL_HTTP_TOKEN\" --data {} \
+         \"$CONSUL_HTTP_ADDR/v1/catalog/deregister\"",
+        quoted(&json!(body).to_string())
+    )
 }
 
 /// The rules that differ by partition: the file of docs/reference/permissions.md.

@@ -20,7 +20,7 @@ use observe::{
 };
 use serde::Serialize;
 
-pub(crate) use self::commands::{quoted, word};
+pub(crate) use self::commands::{deregister, quoted, word};
 use self::functions::Subject;
 pub use self::{
     commands::Commands,

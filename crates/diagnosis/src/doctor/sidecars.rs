@@ -1,11 +1,10 @@
 //! The check of what Consul has of the clusters' sidecar proxies.
 
 use audit::report::counted;
-use mesh::{catalog::HealthCheck, member::MemberTask, task::TaskPhase, tenancy::Tenancy};
+use mesh::{catalog::HealthCheck, member::MemberTask, task::TaskPhase};
 use observe::{InspectedCluster, InspectionError};
-use serde_json::json;
 
-use super::{Check, commands::quoted};
+use super::{Check, commands::deregister};
 use crate::{status::OnNode, unread::unread};
 
 const SIDECARS: &str = "sidecar-checks";
@@ -27,7 +26,7 @@ pub(super) fn check_sidecars(clusters: &[InspectedCluster], read: &Result<(), In
         counted(checks.len(), "check"),
         ids.join(", ")
     );
-    Check::warning(SIDECARS, seen).with_commands(checks.into_iter().map(deregister))
+    Check::warning(SIDECARS, seen).with_commands(checks.into_iter().map(command))
 }
 
 /// The checks of other programs on the sidecar proxies of tasks with a health-sync.
@@ -40,20 +39,8 @@ fn foreign_checks(cluster: &InspectedCluster) -> Vec<&HealthCheck> {
     members.flat_map(|member| on_node.foreign_checks_of_sidecar(member.task.arn.id())).collect()
 }
 
-/// Consul's command line has no command for a check of the catalog: <https://developer.hashicorp.com/consul/api-docs/catalog#deregister-entity>
-fn deregister(check: &HealthCheck) -> String {
-    let (node, id) = (&check.node, &check.id);
-    let body = match &check.tenancy {
-        Tenancy::Community => json!({ "Node": node, "CheckID": id }),
-        Tenancy::Enterprise { partition, namespace } => json!({
-            "Node": node, "CheckID": id, "Partition": partition.to_string(), "Namespace": namespace.to_string(),
-        }),
-    };
-    format!(
-        "curl --silent --show-error --fail --request PUT --header \"X-Consul-Token: $CONSUL_HTTP_TOKEN\" --data {} \
-         \"$CONSUL_HTTP_ADDR/v1/catalog/deregister\"",
-        quoted(&body.to_string())
-    )
+fn command(check: &HealthCheck) -> String {
+    deregister(&check.node, Some(("CheckID", check.id.as_str())), &check.tenancy)
 }
 
 #[cfg(test)]
@@ -62,7 +49,7 @@ mod tests {
         catalog::{CheckStatus, DrainReason, HealthCheck},
         permissions::{Permission, Segment},
     };
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::{

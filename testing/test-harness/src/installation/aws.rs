@@ -68,6 +68,7 @@ impl Installation {
                 "DescribeTaskDefinition" => definition(body["taskDefinition"].as_str().unwrap()),
                 "GetSecretValue" => secret(body["SecretId"].as_str().unwrap()),
                 "SendMessageBatch" => sent(&body),
+                "ListServices" => self.service_page(&body),
                 "DescribeServices" => self.ecs_services(&body),
                 "PutEvents" => put(&body),
                 other => return refused("AccessDeniedException", &format!("not expected: {other}")),
@@ -94,11 +95,29 @@ impl Installation {
         json!({ "tasks": tasks, "failures": failures })
     }
 
-    /// ECS services without tags.
+    fn service_page(self, body: &Value) -> Value {
+        let first = body["nextToken"].as_str().map_or(0, |next| next.parse().unwrap());
+        let next = first + PAGE;
+        let arn = |number| format!("arn:aws:ecs:us-east-1:123456789012:service/prod/{}", self.service(number));
+        let services: Vec<String> = (first..next.min(self.services)).map(arn).collect();
+        json!({ "serviceArns": services, "nextToken": (next < self.services).then(|| next.to_string()) })
+    }
+
+    /// ECS services without tags, by name or ARN.
     fn ecs_services(self, body: &Value) -> Value {
         let asked = body["services"].as_array().unwrap().iter();
-        let count = self.listed() / self.services;
-        let service = |name: &Value| json!({ "serviceName": name, "desiredCount": count });
+        let number = |name: &str| name.rsplit('-').next().unwrap().parse::<usize>().unwrap();
+        let running = |name: &str| (self.running + self.services - 1 - number(name)) / self.services;
+        let service = |name: &Value| {
+            let name = name.as_str().unwrap().rsplit('/').next().unwrap();
+            json!({
+                "serviceName": name,
+                "clusterArn": CLUSTER,
+                "status": "ACTIVE",
+                "desiredCount": running(name),
+                "taskDefinition": format!("arn:aws:ecs:us-east-1:123456789012:task-definition/{name}:1"),
+            })
+        };
         json!({ "services": asked.map(service).collect::<Vec<Value>>(), "failures": [] })
     }
 

@@ -1,0 +1,108 @@
+//! `ecs-mesh survey`
+
+mod html;
+mod policies;
+mod reading;
+mod text;
+
+use audit::severity::Severity;
+use clap::{Args, ValueEnum};
+use diagnosis::SurveyReport;
+use mesh::secret_name::SecretNamePrefix;
+
+use self::reading::Reading;
+use crate::{
+    account::{AwsArguments, runtime},
+    installation::secret_prefix,
+    output::{Progress, json},
+    streams::{Exit, Failure, Streams},
+};
+
+/// Survey a mesh without installing anything: what is wrong, since when, and what a controller would do
+#[derive(Debug, Args)]
+#[command(
+    after_help = "It only reads, with your AWS credentials and with Consul's usual variables: CONSUL_HTTP_ADDR, \
+                  CONSUL_HTTP_TOKEN, CONSUL_CACERT, CONSUL_TLS_SERVER_NAME, CONSUL_PARTITION, CONSUL_NAMESPACE. It \
+                  needs no stack. --print-policies prints what the credentials and the token must be allowed to \
+                  read.\n\n\
+                  Exit codes: 0 nothing is wrong, 1 something is wrong, 2 something could not be read.\n\n\
+                  Examples:\n  ecs-mesh survey\n  ecs-mesh survey --cluster shop\n  \
+                  ecs-mesh survey --output html --anonymous > survey.html\n  ecs-mesh survey --print-policies"
+)]
+pub(super) struct Arguments {
+    /// Limit to one cluster, by name or ARN, also one that ECS does not know; may be repeated [default: every cluster of
+    /// the account and region]
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: Vec<String>,
+    /// Read tokens in secrets with this prefix
+    #[arg(long, value_name = "PREFIX", default_value = "consul-ecs", value_parser = secret_prefix)]
+    secret_name_prefix: SecretNamePrefix,
+    /// Replace the names of the account, clusters and services
+    #[arg(long)]
+    anonymous: bool,
+    /// Print the IAM policy and the Consul policy that a survey needs
+    #[arg(long, conflicts_with_all = ["cluster", "anonymous", "output"])]
+    print_policies: bool,
+    /// Set the output format
+    #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = SurveyFormat::Text)]
+    output: SurveyFormat,
+    #[command(flatten)]
+    aws: AwsArguments,
+}
+
+/// The format of a survey.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SurveyFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// A page for a ticket, in one file
+    Html,
+}
+
+pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    if arguments.print_policies {
+        streams.print(&policies::text())?;
+        return Ok(Exit::Clean);
+    }
+    let report = runtime()?.block_on(async {
+        let progress = Progress::new()?;
+        let reading = progress.during(Reading::new(arguments, &progress)).await?;
+        Ok::<_, Failure>(reading.judge(arguments.anonymous))
+    })?;
+    streams.print(&match arguments.output {
+        SurveyFormat::Text => text::text(&report, streams.medium()),
+        SurveyFormat::Json => json(&report),
+        SurveyFormat::Html => html::page(&report).map_err(Failure::new)?,
+    })?;
+    Ok(exit(&report))
+}
+
+fn exit(report: &SurveyReport) -> Exit {
+    if !report.unread.is_empty() {
+        Exit::Unusable
+    } else if report.findings.iter().any(|finding| finding.severity > Severity::Info) {
+        Exit::Findings
+    } else {
+        Exit::Clean
+    }
+}
+
+/// The numbers of a survey, in one line: `2 errors, 1 warning in 1 cluster`.
+fn summary(report: &SurveyReport) -> String {
+    let severities = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Info, "info")];
+    let counts = severities.map(|(severity, name)| (report.count(severity), name));
+    let found: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, name)| audit::report::counted(*count, name))
+        .collect();
+    let found = if found.is_empty() { "nothing is wrong".to_owned() } else { found.join(", ") };
+    let unread = match report.unread.len() {
+        0 => String::new(),
+        count => format!(", and {count} could not be read"),
+    };
+    let consul = report.consul.as_ref().map(|version| format!(" (Consul {version})")).unwrap_or_default();
+    format!("{found} in {}{consul}{unread}", audit::report::counted(report.clusters.len(), "cluster"))
+}

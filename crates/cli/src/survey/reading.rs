@@ -1,0 +1,138 @@
+//! What a survey reads: each with the same reads as the command that it comes from.
+
+use std::env;
+
+use audit::{
+    audit,
+    ignore::{self, Config},
+    report::Report,
+    severity::Threshold,
+};
+use audit_live::{LiveScope, gather_live};
+use audit_read::input::Gathered;
+use diagnosis::{Pseudonyms, SurveyEvidence, SurveyReport, Tokens, survey, unread};
+use jiff::Timestamp;
+use mesh::{arn::ClusterArn, tenancy::Tenancy};
+use observe::{DatacenterReading, Deadline, Inspection, Inspector};
+use report::{ErrorLabel, Problem, SweepReport, SweptStatus};
+
+use super::Arguments;
+use crate::{
+    clients::{LONGEST_READING, ReadTokens, known},
+    config::working_directory,
+    consul_variables::ConsulVariables,
+    output::Progress,
+    planner::LocalPlanner,
+    streams::Failure,
+};
+
+/// What a survey has read.
+pub(super) struct Reading {
+    plan: SweepReport,
+    unknown: Option<SweepReport>,
+    inspection: Inspection,
+    tokens: ReadTokens,
+    datacenter: DatacenterReading,
+    definitions: Report,
+    tenancy: Tenancy,
+    has_all_clusters: bool,
+}
+
+impl Reading {
+    /// Reads the plan of a sweep, then what runs, then what Consul says beside that.
+    pub(super) async fn new(arguments: &Arguments, progress: &Progress) -> Result<Self, Failure> {
+        let variables = ConsulVariables::read(|name| env::var(name).ok())?;
+        let sdk = arguments.aws.sdk().await?;
+        let prefix = &arguments.secret_name_prefix;
+        let planner = LocalPlanner::new(&sdk, &variables, &arguments.cluster, prefix).await?;
+        progress.say("reading what a sweep would do");
+        let mut plan = planner.plan(false).await;
+        let clusters = existing(&plan);
+        let consul = variables.client()?;
+        let inspector = Inspector {
+            ecs: &planner.ecs,
+            consul: &consul,
+            secret_prefix: prefix.clone(),
+            default_tenancy: variables.tenancy.clone(),
+            deadline: Deadline::after(LONGEST_READING),
+        };
+        let say = |what: &str| progress.say(&format!("reading {what}"));
+        let (inspection, tokens) = inspector.inspect(&clusters, &say).await;
+        say("intentions and certificates");
+        let datacenter = inspector.datacenter().await;
+        let unknown = unknown(&planner, &datacenter, &mut plan).await;
+        let definitions = definitions(&planner, &clusters, progress).await?;
+        let hosts = variables.hosts();
+        let tokens = tokens.map(|tokens| tokens.map(|tokens| Tokens::of_consul(tokens, hosts)));
+        Ok(Self {
+            plan,
+            unknown,
+            inspection,
+            tokens: tokens.map_err(|error| unread(&error)),
+            datacenter,
+            definitions,
+            has_all_clusters: arguments.cluster.is_empty(),
+            tenancy: variables.tenancy,
+        })
+    }
+
+    /// What is wrong; with `is_anonymous`, without the names of the account, clusters and services.
+    pub(super) fn judge(&self, is_anonymous: bool) -> SurveyReport {
+        let evidence = SurveyEvidence {
+            plan: &self.plan,
+            unknown: self.unknown.as_ref(),
+            inspection: &self.inspection,
+            tokens: known(&self.tokens),
+            tokens_unread: self.tokens.as_ref().err().map(String::as_str),
+            definitions: &self.definitions,
+            datacenter: &self.datacenter,
+            tenancy: &self.tenancy,
+            has_all_clusters: self.has_all_clusters,
+        };
+        let mut report = survey(&evidence, Timestamp::now());
+        if is_anonymous {
+            Pseudonyms::of(&evidence).hide_in(&mut report);
+        }
+        report
+    }
+}
+
+/// The clusters of a plan that exist, and whose tasks could be read.
+fn existing(plan: &SweepReport) -> Vec<ClusterArn> {
+    let active = plan.clusters.iter().filter(|cluster| cluster.status == SweptStatus::Active);
+    active.filter_map(|cluster| cluster.cluster_arn.parse().ok()).collect()
+}
+
+/// The plan for clusters that have a node in Consul, and that ECS does not know. It assumes that they were deleted.
+async fn unknown(
+    planner: &LocalPlanner,
+    datacenter: &DatacenterReading,
+    plan: &mut SweepReport,
+) -> Option<SweepReport> {
+    let known = existing(plan);
+    let in_consul = datacenter.clusters.as_ref().ok()?;
+    let others: Vec<ClusterArn> = in_consul.iter().filter(|it| !known.contains(it)).cloned().collect();
+    match planner.unknown(&others).await {
+        Ok(unknown) if unknown.is_empty() => None,
+        Ok(unknown) => {
+            plan.clusters.retain(|it| !unknown.iter().any(|cluster| cluster.as_str() == it.cluster_arn));
+            Some(planner.plan_unknown(unknown).await)
+        }
+        Err(error) => {
+            plan.problems.push(Problem::new(None, ErrorLabel::Ecs, &error));
+            None
+        }
+    }
+}
+
+/// The audit of the definitions that run in clusters.
+async fn definitions(planner: &LocalPlanner, clusters: &[ClusterArn], progress: &Progress) -> Result<Report, Failure> {
+    let show = |done, total| progress.say(&format!("{done} of {total} task definitions read"));
+    let scope = LiveScope { clusters: clusters.iter().map(ToString::to_string).collect(), ..LiveScope::default() };
+    // Without a cluster, the scope would be every family.
+    let gathered =
+        if clusters.is_empty() { Gathered::default() } else { gather_live(planner.ecs.as_ref(), &scope, &show).await };
+    let (config, directory) = (Config::default(), working_directory()?);
+    let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
+    Ok(Report::new(&gathered, &sorted, Threshold::Error))
+}

@@ -1,0 +1,124 @@
+//! A survey as text: what could not be read first, then the findings, worst first.
+
+use std::fmt::Write;
+
+use diagnosis::{SurveyFinding, SurveyReport, SurveyedCluster};
+use jiff::Timestamp;
+use report::SweptStatus;
+
+use super::summary;
+use crate::{
+    rules::tone,
+    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, ago, wrapped},
+};
+
+/// The most objects and commands of a finding that are shown. `--output json` has all.
+const SHOWN: usize = 20;
+
+pub(super) fn text(report: &SurveyReport, medium: Medium) -> String {
+    let mut out = String::new();
+    if !report.unread.is_empty() {
+        let mut sheet = Sheet::new(&["permission", "could not be read"]);
+        for unread in &report.unread {
+            let permission = unread.permission.as_deref().unwrap_or(NOTHING_TO_SAY);
+            sheet.add(vec![Cell::new(permission, Tone::Bad), Cell::plain(&unread.what)]);
+        }
+        out.push_str(&sheet.text(medium));
+        out.push_str(
+            "\nThis survey says nothing of what it could not read. Policies: ecs-mesh survey --print-policies\n\n",
+        );
+    }
+    if !report.clusters.is_empty() {
+        out.push_str(&clusters(&report.clusters, medium));
+        out.push('\n');
+    }
+    for finding in &report.findings {
+        out.push_str(&of_finding(finding, report.read_at, medium));
+        out.push('\n');
+    }
+    out + &wrapped(&Cell::plain(capitalised(&summary(report))), medium)
+}
+
+fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    first + characters.as_str()
+}
+
+/// What is said of a cluster, after its name.
+pub(super) fn cells(cluster: &SurveyedCluster) -> [String; 5] {
+    let status = match cluster.status {
+        SweptStatus::Active => "active",
+        SweptStatus::Deleted => "deleted",
+        SweptStatus::Unread | SweptStatus::NotSurveyed | SweptStatus::Other => "could not be read",
+    };
+    let controllers =
+        if cluster.controllers.is_empty() { NOTHING_TO_SAY.to_owned() } else { cluster.controllers.join(", ") };
+    [
+        status.to_owned(),
+        cluster.services.to_string(),
+        cluster.mesh_tasks.to_string(),
+        cluster.tasks.to_string(),
+        controllers,
+    ]
+}
+
+fn clusters(clusters: &[SurveyedCluster], medium: Medium) -> String {
+    let mut sheet =
+        Sheet::new(&["cluster", "status", "services", "tasks in the mesh", "tasks", "controller of consul-ecs"]);
+    for cluster in clusters {
+        let name = Cell::new(cluster.name(), Tone::Strong);
+        sheet.add([name].into_iter().chain(cells(cluster).map(Cell::plain)).collect());
+    }
+    sheet.text(medium)
+}
+
+fn of_finding(finding: &SurveyFinding, now: Timestamp, medium: Medium) -> String {
+    let since = finding.since.map(|at| format!(" (oldest {})", ago(at, now))).unwrap_or_default();
+    let title = format!("{}: {}{since}", finding.severity.as_str(), finding.title);
+    let mut out = wrapped(&Cell::new(title, tone(finding.severity)), medium);
+    out.push_str(&wrapped(&Cell::new(&finding.cost, Tone::Faint), medium));
+    out.push_str(&objects(finding, medium));
+    for command in finding.commands.iter().take(SHOWN) {
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(out, "  $ {command}");
+    }
+    if finding.commands.len() > SHOWN {
+        let _ = writeln!(out, "  … and {} more commands with --output json", finding.commands.len() - SHOWN);
+    }
+    out
+}
+
+fn objects(finding: &SurveyFinding, medium: Medium) -> String {
+    let has_controller = finding.objects.iter().any(|object| object.controller.is_some());
+    let columns: &[&'static str] =
+        if has_controller { &["what", "cluster", "a controller", "why"] } else { &["what", "cluster", "why"] };
+    let mut sheet = Sheet::new(columns);
+    for object in finding.objects.iter().take(SHOWN) {
+        let or_dash = |text: &Option<String>| Cell::plain(text.as_deref().unwrap_or(NOTHING_TO_SAY));
+        let mut row = vec![Cell::new(&object.name, Tone::Strong), or_dash(&object.cluster)];
+        if has_controller {
+            row.push(or_dash(&object.controller));
+        }
+        row.push(Cell::plain(&object.why));
+        sheet.add(row);
+    }
+    let more = finding.objects.len().saturating_sub(SHOWN);
+    let more = if more == 0 { String::new() } else { format!("… and {more} more with --output json\n") };
+    sheet.text(medium) + &more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::survey::html::tests::report;
+
+    #[test]
+    fn text_begins_with_what_could_not_be_read_and_ends_with_the_numbers() {
+        let text = text(&report(), Medium { width: None, in_colour: false });
+        assert!(text.starts_with("permission    could not be read\nacl = \"read\"  tokens\n"), "{text}");
+        assert!(text.contains("error: 300 instances in Consul have no running task (oldest 1 h ago)\n"), "{text}");
+        assert!(text.contains("… and 280 more with --output json\n  $ curl --data '{}'\n"), "{text}");
+        assert!(text.ends_with("1 error in 1 cluster (Consul 1.21.4), and 1 could not be read\n"), "{text}");
+    }
+}

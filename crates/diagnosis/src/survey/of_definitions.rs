@@ -1,0 +1,58 @@
+//! What is wrong with the task definitions that run: one finding for each rule of the auditor. Definitions outside Consul's mesh are
+//! not this survey's.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use audit::{
+    report::{Report, Reported, plain},
+    severity::Severity,
+};
+use observe::Inspection;
+
+use super::report::{SurveyFinding, SurveyObject};
+use crate::doctor::word;
+
+pub(super) fn findings(report: &Report, inspection: &Inspection) -> Vec<SurveyFinding> {
+    let in_mesh: BTreeSet<&str> = report
+        .definitions
+        .iter()
+        .filter(|definition| definition.mesh.contains("Consul"))
+        .map(|definition| definition.label.as_str())
+        .collect();
+    let mut rules: BTreeMap<&str, Vec<&Reported>> = BTreeMap::new();
+    let counts = |finding: &&Reported| {
+        let is_ours = finding.rule.id.starts_with("consul-") || in_mesh.contains(finding.subject.as_str());
+        is_ours && finding.severity > Severity::Info
+    };
+    for finding in report.findings.iter().filter(counts) {
+        rules.entry(finding.rule.id).or_default().push(finding);
+    }
+    let clusters: Vec<String> =
+        inspection.clusters.iter().map(|cluster| format!(" --cluster {}", word(cluster.arn.name()))).collect();
+    let check = format!("ecs-mesh check{}", clusters.concat());
+    rules.into_values().filter_map(|found| finding(&found, &check)).collect()
+}
+
+fn finding(found: &[&Reported], check: &str) -> Option<SurveyFinding> {
+    let first = found.first()?;
+    let severity = found.iter().map(|finding| finding.severity).max()?;
+    let objects = found.iter().map(|finding| SurveyObject {
+        name: finding.subject.clone(),
+        why: finding.message.clone(),
+        ..SurveyObject::default()
+    });
+    let texts = first.rule.texts();
+    let title = format!("{} ({})", plain(texts.title), first.rule.id);
+    let commands = [format!("ecs-mesh explain {}", first.rule.id), check.to_owned()];
+    Some(
+        SurveyFinding::new(first.rule.id, severity, title, &sentence(texts.effect), objects.collect())
+            .with_commands(commands),
+    )
+}
+
+/// A phrase as a sentence.
+fn sentence(phrase: &str) -> String {
+    let mut characters = phrase.chars();
+    let first = characters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
+    format!("{first}{}.", characters.as_str().trim_end_matches('.'))
+}

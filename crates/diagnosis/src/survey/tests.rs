@@ -1,0 +1,348 @@
+//! What is found in a mesh, and what is not.
+
+use std::collections::BTreeMap;
+
+use audit::{report::Report, severity::Severity};
+use audit_read::input::Gathered;
+use jiff::SignedDuration;
+use mesh::catalog::CheckStatus;
+use observe::{CaRoot, Datacenter, ExpiringCertificate, InspectedCluster, InspectionError, Intention, OutOfTime};
+use ::report::{Blocked, ErrorLabel, PlannedAction, Problem, Skipped, SweepOutcome, Waiting};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::examples::{cluster, described, healthy, id, lose_tag, minutes_ago, now, register, task};
+
+/// What is read of a mesh, to be changed.
+struct World {
+    plan: SweepReport,
+    unknown: Option<SweepReport>,
+    inspection: Inspection,
+    definitions: Report,
+    datacenter: DatacenterReading,
+}
+
+fn plan(clusters: Vec<ClusterReport>) -> SweepReport {
+    SweepReport {
+        mode: mesh::settings::Mode::Observe,
+        outcome: SweepOutcome::DryRun,
+        clusters,
+        problems: Vec::new(),
+        faults: Vec::new(),
+        left_out: 0,
+    }
+}
+
+fn report_of(arn: &str) -> ClusterReport {
+    ClusterReport {
+        cluster_arn: arn.to_owned(),
+        found: BTreeMap::from([("livingTasks".into(), 2)]),
+        ..ClusterReport::default()
+    }
+}
+
+fn intention(source: &str, destination: &str, action: &str) -> Intention {
+    serde_json::from_value(json!({ "SourceName": source, "DestinationName": destination, "Action": action })).unwrap()
+}
+
+/// A healthy mesh, in which everyone may call `web`.
+fn world() -> World {
+    let settings =
+        Datacenter { name: "dc1".into(), is_primary: true, allows_by_default: false, allows_calls_by_default: false };
+    World {
+        plan: plan(vec![report_of(cluster().as_str())]),
+        unknown: None,
+        inspection: Inspection { clusters: vec![healthy()], problems: Vec::new() },
+        definitions: Report::new(
+            &Gathered::default(),
+            &audit::ignore::Sorted::default(),
+            audit::severity::Threshold::Error,
+        ),
+        datacenter: DatacenterReading {
+            version: Ok("1.21.4".to_owned()),
+            settings: Ok(settings),
+            roots: Ok(Vec::new()),
+            certificates: Ok(None),
+            intentions: Ok(vec![intention("*", "web", "allow")]),
+            clusters: Ok(vec![cluster()]),
+        },
+    }
+}
+
+/// What is said of a healthy mesh after a change, with or without names.
+fn said(change: impl FnOnce(&mut World), is_anonymous: bool) -> SurveyReport {
+    let mut world = world();
+    change(&mut world);
+    let evidence = SurveyEvidence {
+        plan: &world.plan,
+        unknown: world.unknown.as_ref(),
+        inspection: &world.inspection,
+        tokens: None,
+        tokens_unread: None,
+        definitions: &world.definitions,
+        datacenter: &world.datacenter,
+        tenancy: &Tenancy::Community,
+        has_all_clusters: true,
+    };
+    let mut report = survey(&evidence, now());
+    if is_anonymous {
+        Pseudonyms::of(&evidence).hide_in(&mut report);
+    }
+    report
+}
+
+/// The findings after a change.
+fn found(change: impl FnOnce(&mut World)) -> Vec<SurveyFinding> {
+    said(change, false).findings
+}
+
+/// The only finding after a change.
+#[track_caller]
+fn only(change: impl FnOnce(&mut World)) -> SurveyFinding {
+    let mut findings = found(change);
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    findings.remove(0)
+}
+
+fn deregister(number: u8) -> PlannedAction {
+    PlannedAction::Deregister { service_id: format!("web-{}", id(number)), task_id: id(number).to_string() }
+}
+
+fn of_plan(world: &mut World) -> &mut ClusterReport {
+    &mut world.plan.clusters[0]
+}
+
+#[test]
+fn nothing_is_wrong_with_a_healthy_mesh() {
+    let report = said(|_| {}, false);
+    assert_eq!((report.findings, report.unread), (Vec::new(), Vec::new()));
+    let read = &report.clusters[0];
+    assert_eq!((read.name(), read.tasks, read.mesh_tasks, read.services), ("prod", 2, 2, 1));
+}
+
+#[test]
+fn instance_of_a_task_that_has_stopped_is_listed_with_its_time_and_the_request_that_removes_it() {
+    let left = only(|world| {
+        let mut stopped = task(3);
+        let end = described(&mut stopped);
+        (end.phase, end.end.stopped_at) = (mesh::task::TaskPhase::Stopped, Some(minutes_ago(20)));
+        world.inspection.clusters[0].tasks.push(stopped);
+        of_plan(world).planned.push(deregister(3));
+    });
+    assert_eq!(
+        (left.id.as_str(), left.severity, left.since),
+        ("left-in-consul", Severity::Error, Some(minutes_ago(20)))
+    );
+    assert_eq!(left.title, "1 instance in Consul has no running task");
+    assert_eq!(left.objects[0].why, format!("its task {} has stopped", id(3)));
+    assert_eq!(left.objects[0].controller.as_deref(), Some("deregisters it"));
+    let body: Value = serde_json::from_str(left.commands[0].split('\'').nth(1).unwrap()).unwrap();
+    assert_eq!(body, json!({ "Node": cluster().as_str(), "ServiceID": format!("web-{}", id(3)) }));
+}
+
+#[test]
+fn why_an_instance_is_left_depends_on_what_ecs_says_of_its_cluster() {
+    let why = |change: fn(&mut World)| only(change).objects[0].why.clone();
+    let long_ago = why(|world| of_plan(world).planned.push(deregister(9)));
+    assert_eq!(long_ago, format!("its task {} stopped so long ago that ECS does not know it", id(9)));
+    let deleted = why(|world| {
+        world.inspection.clusters.clear();
+        let report = of_plan(world);
+        report.status = SweptStatus::Deleted;
+        report.planned.push(deregister(9));
+    });
+    assert_eq!(deleted, "ECS has deleted its cluster");
+    let unknown = why(|world| {
+        let mut gone = report_of("arn:aws:ecs:us-east-1:123456789012:cluster/gone");
+        gone.planned.push(deregister(9));
+        world.unknown = Some(plan(vec![gone]));
+    });
+    assert!(unknown.starts_with("ECS does not know its cluster"), "{unknown}");
+}
+
+#[test]
+fn what_a_controller_would_hold_back_or_do_later_is_said() {
+    let findings = found(|world| {
+        let report = of_plan(world);
+        report.guard = Some("3 of 4 tasks are unknown to ECS".to_owned());
+        report.blocked.push(Blocked { action: deregister(8), reason: "the guard holds it back".to_owned() });
+        let waits_for = Some("a recheck of the task in ECS".to_owned());
+        report.waiting.push(Waiting { action: deregister(9), until: None, waits_for });
+        report.skipped.push(Skipped { what: format!("task {}", id(1)), why: "broken".to_owned() });
+    });
+    let ids: Vec<&str> = findings.iter().map(|finding| finding.id.as_str()).collect();
+    assert_eq!(ids, ["left-in-consul", "held-back", "left-alone"]);
+    let controller: Vec<&str> = findings[0].objects.iter().filter_map(|it| it.controller.as_deref()).collect();
+    assert_eq!(
+        controller,
+        ["would not: the guard holds it back", "deregisters it later: a recheck of the task in ECS"]
+    );
+}
+
+#[test]
+fn each_kind_of_action_is_a_finding_of_its_own() {
+    let task_id = || id(1).to_string();
+    let actions = [
+        (
+            PlannedAction::Repair { task_id: task_id(), instances: vec!["web-1".into()], checks: vec![] },
+            "lost-in-consul",
+        ),
+        (PlannedAction::CreateNode { node: cluster().to_string() }, "missing-node"),
+        (PlannedAction::Provision { holder: "service web".into() }, "missing-token"),
+        (PlannedAction::CorrectHealth { task_id: task_id(), checks: vec![] }, "wrong-health"),
+        (PlannedAction::DeleteLoginToken { accessor_id: "a".into(), task_id: Some(task_id()) }, "unused-login-tokens"),
+        (PlannedAction::ForceLeave { node: "ip-10-0-0-1".into() }, "dead-agents"),
+        (PlannedAction::Revoke { holder: "service web".into(), accessor_id: None }, "idle-tokens"),
+        (PlannedAction::DeregisterNode { node: cluster().to_string() }, "dead-node"),
+    ];
+    for (action, expected) in actions {
+        let finding = only(|world| of_plan(world).planned.push(action));
+        assert_eq!(finding.id, expected);
+    }
+}
+
+#[test]
+fn cluster_without_a_mesh_needs_no_node() {
+    let findings = found(|world| {
+        let other = "arn:aws:ecs:us-east-1:123456789012:cluster/batch";
+        let mut report = report_of(other);
+        report.planned.push(PlannedAction::CreateNode { node: other.to_owned() });
+        world.plan.clusters.push(report);
+    });
+    assert_eq!(findings, []);
+}
+
+#[test]
+fn task_whose_revision_lost_the_tag_is_found_once() {
+    let lost = only(|world| lose_tag(&mut world.inspection.clusters[0], 1));
+    assert_eq!(lost.id, "lost-mesh-tag");
+    assert!(lost.objects[0].why.contains("lost the tag"), "{lost:?}");
+    assert_eq!(lost.commands, ["ecs-mesh check --cluster prod"]);
+}
+
+#[test]
+fn service_with_a_fault_of_its_own_is_found_with_the_command_that_tells_more() {
+    let faulty = only(|world| {
+        let catalog = world.inspection.clusters[0].catalog.as_mut().unwrap();
+        catalog.instances.retain(|instance| instance.task != id(1));
+    });
+    assert_eq!(
+        (faulty.id.as_str(), faulty.commands[0].as_str()),
+        ("faulty-services", "ecs-mesh why web --cluster prod")
+    );
+    // A leftover in Consul is no fault of the service
+    let findings =
+        found(|world| register(world.inspection.clusters[0].catalog.as_mut().unwrap(), 9, CheckStatus::Passing));
+    assert_eq!(findings, []);
+}
+
+#[test]
+fn service_is_callable_if_the_first_intention_about_some_source_allows_it() {
+    let is_closed = |intentions: &[[&str; 3]], by_default: bool| {
+        let findings = found(|world| {
+            world.datacenter.intentions =
+                Ok(intentions.iter().map(|[from, to, action]| intention(from, to, action)).collect());
+            world.datacenter.settings.as_mut().unwrap().allows_calls_by_default = by_default;
+        });
+        findings.iter().any(|finding| finding.id == "not-callable")
+    };
+    for open in [
+        [["shop", "web", "allow"]].as_slice(),
+        &[["*", "*", "allow"]],
+        &[["shop", "web", "deny"], ["*", "web", "allow"]],
+        &[["shop", "web", "deny"], ["pay", "*", "allow"]],
+    ] {
+        assert!(!is_closed(open, false), "{open:?}");
+    }
+    for closed in [
+        [].as_slice(),
+        &[["shop", "orders", "allow"]],
+        &[["*", "*", "allow"], ["*", "web", "deny"]],
+        &[["shop", "web", "deny"], ["shop", "*", "allow"]],
+    ] {
+        assert!(is_closed(closed, false), "{closed:?}");
+    }
+    assert!(!is_closed(&[], true) && is_closed(&[["*", "web", "deny"]], true));
+    // What could not be read is not judged
+    let unread = said(|world| world.datacenter.intentions = Err(InspectionError::Call(OutOfTime.into())), false);
+    assert_eq!((unread.findings, unread.unread.len()), (Vec::new(), 1));
+}
+
+#[test]
+fn certificate_that_ends_within_30_days_is_found() {
+    let certificate = |kind: &str, days: i64| ExpiringCertificate {
+        name: "Root CA".to_owned(),
+        kind: kind.to_owned(),
+        seconds_remaining: days * 86_400,
+    };
+    let listed =
+        |kind: &str, days| found(|world| world.datacenter.certificates = Ok(Some(vec![certificate(kind, days)])));
+    let severity = |findings: &[SurveyFinding]| findings.first().map(|finding| finding.severity);
+    assert_eq!(severity(&listed("ca", 29)), Some(Severity::Warning));
+    assert_eq!(severity(&listed("agent", 6)), Some(Severity::Error));
+    assert_eq!(listed("ca", 31), []);
+    assert_eq!(listed("leaf", 1), [], "Consul renews it");
+    // Before Consul 2.0, by its roots
+    let root = |days: i64, is_active| {
+        let not_after = now() + SignedDuration::from_hours(24 * days);
+        found(move |world| {
+            let root = CaRoot { name: "Consul CA".to_owned(), is_active, not_before: now(), not_after };
+            world.datacenter.roots = Ok(vec![root]);
+        })
+    };
+    assert_eq!(severity(&root(20, true)), Some(Severity::Warning));
+    assert_eq!(root(20, true)[0].objects[0].why, "it expires in 20 days");
+    assert_eq!((root(20, false), root(365, true)), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn what_could_not_be_read_names_the_permission() {
+    let problem = |label, reason: &str| Problem::new(None, label, &reason);
+    let report = said(
+        |world| {
+            let denied = "cluster prod: ECS refused the call: AccessDeniedException: User: arn:aws:sts::123456789012:assumed-role/a/b \
+                          is not authorized to perform: ecs:ListTasks on resource: *. Allow it in the role's policies, its boundary";
+            let refused = "tokens: the controller's ACL token lacks a permission: token with AccessorID 'x' lacks permission 'acl:read'; \
+                           compare its policy with the one in docs";
+            world.plan.problems.push(problem(ErrorLabel::AwsRefused, denied));
+            world.plan.problems.push(problem(ErrorLabel::ConsulPermissionDenied, refused));
+        },
+        false,
+    );
+    let permissions: Vec<_> = report.unread.iter().filter_map(|unread| unread.permission.as_deref()).collect();
+    assert_eq!(permissions, ["ecs:ListTasks", "acl:read"]);
+    assert!(
+        report.unread.iter().all(|unread| !unread.what.contains("controller") && !unread.what.contains("boundary"))
+    );
+}
+
+#[test]
+fn strangers_learn_no_names() {
+    let change = |world: &mut World| {
+        of_plan(world).planned.push(deregister(9));
+        lose_tag(&mut world.inspection.clusters[0], 1);
+        let denied = "cluster arn:aws:ecs:us-east-1:123456789012:cluster/prod: User: arn:aws:iam::123456789012:user/ada is not allowed";
+        world.plan.problems.push(Problem::new(None, ErrorLabel::AwsRefused, &denied));
+    };
+    let hidden = json!(said(change, true)).to_string();
+    for name in ["123456789012", "prod", "web-", "web:", "ada"] {
+        assert!(!hidden.contains(name), "{name} in {hidden}");
+    }
+    // The same name stands for the same thing
+    assert!(hidden.contains("cluster/cluster-1") && hidden.contains("ecs-mesh check --cluster cluster-1"), "{hidden}");
+    assert!(hidden.contains(&format!("service-1-{}", id(9))), "{hidden}");
+}
+
+#[test]
+fn container_that_aws_adds_and_that_did_not_start_is_no_fault() {
+    let added = only(|world| {
+        let end = mesh::task::ContainerEnd {
+            name: "aws-guardduty-agent-x".to_owned(),
+            exit_code: None,
+            reason: Some("CannotPullContainerError".to_owned()),
+        };
+        let added: &mut InspectedCluster = &mut world.inspection.clusters[0];
+        added.added.push((id(1), end));
+    });
+    assert_eq!((added.id.as_str(), added.severity), ("added-containers", Severity::Info));
+}

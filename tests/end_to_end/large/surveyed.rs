@@ -1,0 +1,80 @@
+//! `ecs-mesh survey` of small and of large clusters: its calls grow with the pages of ECS's lists, and the largest takes less than a
+//! minute.
+
+use std::time::Duration;
+
+use local_stack::functions::built_binary;
+use serde_json::Value;
+use test_harness::installation::{CLUSTER, Installation, RateLimit};
+use tokio::{
+    process::Command,
+    time::{Instant, timeout},
+};
+
+use super::{DESCRIBED, calls, counts};
+
+/// How long a person waits for a survey.
+const LONGEST: Duration = Duration::from_mins(1);
+/// The most services that `DescribeServices` describes.
+const SERVICES_DESCRIBED: usize = 10;
+
+/// Surveys a cluster of this size, and asserts the calls.
+async fn surveyed(installation: Installation) {
+    let (consul, aws) = tokio::join!(installation.consul(Duration::ZERO), installation.aws(RateLimit::None));
+    let mut command = Command::new(built_binary("ecs-mesh"));
+    command.env_clear().env("AWS_ENDPOINT_URL", &aws.url).env("AWS_REGION", "us-east-1");
+    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
+    command.env("CONSUL_HTTP_ADDR", &consul.url).env("CONSUL_HTTP_TOKEN", "own");
+    command.args(["survey", "--cluster", CLUSTER, "--output", "json"]).kill_on_drop(true);
+    let start = Instant::now();
+    let output = timeout(LONGEST, command.output()).await.expect("less than a minute").unwrap();
+    let took = start.elapsed();
+    let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {errors}"));
+    eprintln!("survey of {} tasks: {took:.1?}", installation.listed());
+    // Then the login tokens of all tasks that have ended are found, and no instance of a living one
+    let finding = |id: &str| document["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == id);
+    let unused = finding("unused-login-tokens").unwrap_or_else(|| panic!("{document:#}"));
+    assert_eq!(unused["objects"].as_array().unwrap().len(), installation.ended());
+    assert_eq!(finding("left-in-consul"), None);
+    assert_eq!(document["unread"].as_array().unwrap().len(), 0, "{:#}", document["unread"]);
+    // And the calls are these
+    let Installation { services, gone, .. } = installation;
+    let listed = installation.listed().div_ceil(DESCRIBED);
+    let expected = counts(&[
+        ("DescribeClusters", 1),
+        ("DescribeServices", 2 * services.div_ceil(SERVICES_DESCRIBED)),
+        ("DescribeTaskDefinition", 2 * services),
+        ("DescribeTasks", 3 * listed + gone.div_ceil(DESCRIBED)),
+        ("GET acl/token", services),
+        ("GET acl/tokens", 2),
+        ("GET agent/members", 1),
+        ("GET agent/metrics", 1),
+        ("GET agent/self", 3),
+        ("GET catalog/node-services", 2),
+        ("GET catalog/nodes", 1),
+        ("GET connect/ca", 1),
+        ("GET connect/intentions", 1),
+        ("GET health/node", 2),
+        ("GetSecretValue", services),
+        ("ListServices", 2 * services.div_ceil(100)),
+        ("ListTasks", 3 * installation.pages()),
+        ("POST internal/acl", 3),
+    ]);
+    assert_eq!(calls(&consul, &aws), expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_tasks_cost_few_calls() {
+    surveyed(Installation { running: 9, stopped: 1, gone: 2, services: 1, tokens: 50 }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_tasks_cost_a_hundred_calls() {
+    surveyed(Installation::of(1_000)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_tasks_take_less_than_a_minute() {
+    surveyed(Installation::of(10_000)).await;
+}
