@@ -94,7 +94,7 @@ pub(super) fn events(fresh: &[RevisionFindings<'_>]) -> Vec<Event> {
         severity: found.severity.as_str().to_owned(),
         container: found.container.clone(),
         message: found.message.clone(),
-        effect: found.rule.texts().effect.to_owned(),
+        effect: found.effect.clone(),
         help: found.help.clone(),
         page: found.page(),
         fingerprint: id.to_string(),
@@ -169,7 +169,7 @@ fn paragraph(found: &Reported) -> String {
         found.severity.as_str(),
         found.message,
         found.rule.id,
-        found.rule.texts().effect,
+        found.effect,
         found.help,
         found.more(),
     );

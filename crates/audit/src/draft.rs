@@ -28,6 +28,7 @@ pub struct Draft {
     pub(crate) container: Option<String>,
     pub(crate) severity: Option<Severity>,
     pub(crate) message: String,
+    pub(crate) effect: Option<String>,
     pub(crate) help: String,
     pub(crate) notes: Vec<Note>,
     pub(crate) fix: Option<Fix>,
@@ -44,6 +45,7 @@ impl Draft {
             container: None,
             severity: None,
             message,
+            effect: None,
             help,
             notes: Vec::new(),
             fix: None,
@@ -77,6 +79,13 @@ impl Draft {
     #[must_use]
     pub fn severity(mut self, severity: Severity) -> Self {
         self.severity = Some(severity);
+        self
+    }
+
+    /// What this case causes at run time, if not what the page of its rule says.
+    #[must_use]
+    pub fn effect(mut self, effect: impl Into<String>) -> Self {
+        self.effect = Some(effect.into());
         self
     }
 

@@ -37,6 +37,8 @@ pub struct Finding {
     pub container: Option<String>,
     /// What is wrong, with the values. It contains no secrets.
     pub message: String,
+    /// What it causes at run time, in one phrase.
+    pub effect: String,
     /// How to correct it.
     pub help: String,
     /// Other relevant parts of the file.
@@ -58,8 +60,15 @@ pub struct Identity<'f> {
 impl Finding {
     /// A finding of `rule` about a task definition.
     pub fn in_definition(rule: &'static Rule, definition: &TaskDefinition, mut draft: Draft) -> Self {
-        draft.help = match definition.module.filter(|_| draft.span == definition.place.span) {
-            Some(module) => module.help(&draft.help, draft.corrected_in),
+        let is_of_module = draft.span == definition.place.span;
+        draft.help = match definition.module {
+            Some(module) if is_of_module && draft.corrected_in.is_some() => {
+                module.help(&draft.help, draft.corrected_in)
+            }
+            Some(module) => {
+                let help = module.spell_inputs(definition.dialect.spell_arguments(draft.help));
+                if is_of_module { module.help(&help, None) } else { help }
+            }
             None => definition.dialect.spell_arguments(draft.help),
         };
         let finding = Self::new(rule, definition.file.clone(), definition.label(), definition.name(), draft);
@@ -72,7 +81,7 @@ impl Finding {
     }
 
     fn new(rule: &'static Rule, home: Arc<SourceFile>, subject: String, family: String, draft: Draft) -> Self {
-        let Draft { span, container, severity, message, help, notes, fix, file, corrected_in: _ } = draft;
+        let Draft { span, container, severity, message, effect, help, notes, fix, file, corrected_in: _ } = draft;
         let file = file.unwrap_or_else(|| home.clone());
         Self {
             rule,
@@ -86,6 +95,7 @@ impl Finding {
             family,
             container,
             message,
+            effect: effect.unwrap_or_else(|| rule.texts().effect.to_owned()),
             help,
             notes,
             fix,

@@ -65,11 +65,6 @@ impl Rule {
     pub fn texts(&self) -> &Texts {
         self.page.texts()
     }
-
-    /// Whether it is about App Mesh, whose support has ended.
-    pub fn is_of_app_mesh(&self) -> bool {
-        self.id.starts_with("appmesh-")
-    }
 }
 
 /// What a rule checks.

@@ -41,6 +41,25 @@ const CAPITALS: [(&str, &str); 5] = [
     ("iam", "IAM"),
 ];
 
+/// The keys of containers and of their parts that texts name, as ECS spells them. No word of prose and no field of
+/// consul-ecs's configuration is spelled so.
+const KEYS: [&str; 14] = [
+    "containerName",
+    "containerPath",
+    "dependsOn",
+    "entryPoint",
+    "healthCheck",
+    "hostPort",
+    "linuxParameters.capabilities.add",
+    "mountPoints",
+    "portMappings",
+    "readOnly",
+    "restartPolicy",
+    "sourceVolume",
+    "startTimeout",
+    "stopTimeout",
+];
+
 impl Dialect {
     /// `key`, as ECS spells it, in this spelling.
     pub fn spell(self, key: &str) -> String {
@@ -85,11 +104,29 @@ impl Dialect {
         }
     }
 
-    /// `text`, which names arguments as ECS does, with Terraform's names in Terraform's language.
+    /// `text`, which names arguments as ECS does, with the names of this format.
     pub fn spell_arguments(self, text: String) -> String {
         match self {
-            Self::Terraform => ARGUMENTS.iter().fold(text, |text, (ecs, terraform)| text.replace(ecs, terraform)),
-            Self::Ecs | Self::TerraformPlan | Self::CloudFormation => text,
+            Self::Terraform => ARGUMENTS.iter().fold(text, |text, (ecs, own)| replace_words(&text, ecs, own)),
+            Self::CloudFormation => {
+                let keys = ARGUMENTS.iter().map(|(ecs, _)| *ecs).chain(KEYS);
+                keys.fold(text, |text, key| replace_words(&text, key, &self.spell_path(key)))
+            }
+            Self::Ecs | Self::TerraformPlan => text,
+        }
+    }
+
+    /// Keys with dots between them, as ECS spells them, in this spelling.
+    fn spell_path(self, path: &str) -> String {
+        path.split('.').map(|key| self.spell(key)).collect::<Vec<_>>().join(".")
+    }
+
+    /// How to define a volume that has only a name.
+    pub fn help_to_add_volume(self, name: &str) -> String {
+        match self {
+            Self::Ecs | Self::TerraformPlan => format!("add {{ \"name\": \"{name}\" }} to volumes"),
+            Self::Terraform => format!("add volume {{ name = \"{name}\" }}"),
+            Self::CloudFormation => format!("add {{ Name: {name} }} to Volumes"),
         }
     }
 
@@ -114,6 +151,20 @@ impl Dialect {
     }
 }
 
+/// `text` with `own` in place of each `name` that is not a part of a longer word or path.
+pub(super) fn replace_words(text: &str, name: &str, own: &str) -> String {
+    let is_inside = |c: char| c.is_alphanumeric();
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(name) {
+        out.push_str(before);
+        let is_a_part = out.ends_with(|c: char| is_inside(c) || c == '.') || after.starts_with(is_inside);
+        out.push_str(if is_a_part { name } else { own });
+        rest = after;
+    }
+    out + rest
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -124,7 +175,15 @@ mod tests {
     fn arguments_have_terraform_s_names_in_its_language() {
         let spelled = |dialect: Dialect| dialect.spell_arguments("set networkMode to awsvpc".to_owned());
         assert_eq!(spelled(Dialect::Terraform), "set network_mode to awsvpc");
+        assert_eq!(spelled(Dialect::CloudFormation), "set NetworkMode to awsvpc");
         assert_eq!(spelled(Dialect::Ecs), "set networkMode to awsvpc");
+    }
+
+    #[test]
+    fn fields_of_the_configuration_stay_as_they_are() {
+        let text = "set proxy.healthCheckPort to 22000, and readOnly to true";
+        let spelled = Dialect::CloudFormation.spell_arguments(text.to_owned());
+        assert_eq!(spelled, "set proxy.healthCheckPort to 22000, and ReadOnly to true");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     api::Departure,
     container::{Container, PortMapping},
-    dialect::Dialect,
+    dialect::{Dialect, replace_words},
     field::{Field, List, Maybe, Text},
     reader::record,
     role::IamRole,
@@ -111,7 +111,23 @@ pub struct HashiCorpModule {
     pub release: Release,
 }
 
+/// Settings of consul-ecs, and the inputs of the modules that alone decide them. Source:
+/// <https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/modules/mesh-task/variables.tf>
+const INPUTS: [(&str, &str); 6] = [
+    ("transparentProxy.enabled", "enable_transparent_proxy"),
+    ("transparentProxy.consulDNS.enabled", "enable_consul_dns"),
+    ("consulServers.defaults.tlsServerName", "tls_server_name"),
+    ("consulServers.hosts", "consul_server_hosts"),
+    ("consulServers.defaults.tls", "tls"),
+    ("consulLogin.enabled", "acls"),
+];
+
 impl HashiCorpModule {
+    /// `text`, which names settings as consul-ecs does, with the inputs of the module.
+    pub fn spell_inputs(self, text: String) -> String {
+        INPUTS.iter().fold(text, |text, (setting, input)| replace_words(&text, setting, input))
+    }
+
     /// The help for something that the module makes by itself, and that a user of it cannot edit.
     pub fn help(self, help: &str, corrected_in: Option<Release>) -> String {
         let Self { name, release } = self;

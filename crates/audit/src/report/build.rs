@@ -24,9 +24,6 @@ use audit_read::{
 };
 use document::{InputProblem, Span};
 
-/// The end of App Mesh's support, for help texts.
-const END: &str = "ended on 2026-09-30";
-
 impl Report {
     /// The report of an audit of `gathered`.
     pub fn new(gathered: &Gathered, sorted: &Sorted, threshold: Threshold) -> Self {
@@ -140,6 +137,7 @@ impl<'m> Files<'m> {
         let (start, end) = (file.position(finding.span.start), file.position(finding.span.end));
         Reported {
             rule: finding.rule,
+            effect: shown(&finding.effect),
             severity: finding.severity,
             file: clean(&finding.file.name),
             home: clean(&finding.home.name),
@@ -149,7 +147,7 @@ impl<'m> Files<'m> {
             container: finding.container.as_deref().map(clean),
             also_in: BTreeSet::new(),
             calls: call.into_iter().collect(),
-            help: shown(&help(finding)),
+            help: shown(&finding.help),
             notes: notes.collect(),
             is_fixable: finding.fix.is_some(),
             path: String::new(),
@@ -165,14 +163,6 @@ impl<'m> Files<'m> {
 fn reported_call(ModuleCall { module, file, span }: &ModuleCall, secrets: &Secrets) -> ReportedCall {
     let module = clean(&secrets.out_of(module));
     ReportedCall { module, file: clean(&file.name), start: file.position(span.start) }
-}
-
-/// How to correct it. A fix for App Mesh helps only until the task is migrated.
-fn help(finding: &Finding) -> String {
-    if finding.rule.is_of_app_mesh() && !finding.message.contains(END) {
-        return format!("{}; App Mesh {END}: move away from it", finding.help);
-    }
-    finding.help.clone()
 }
 
 fn describe(definition: &TaskDefinition, files: &Files<'_>) -> Definition {

@@ -33,7 +33,7 @@ fn annotate(out: &mut String, finding: &Reported) {
         finding.message,
         finding.subject_and_container(),
         finding.called_as().map(|calls| format!("\ncalled as: {calls}")).unwrap_or_default(),
-        finding.rule.texts().effect,
+        finding.effect,
         finding.help,
         finding.more()
     );
@@ -76,11 +76,11 @@ pub(super) fn gitlab(report: &Report) -> Result<String, serde_json::Error> {
 }
 
 fn issue(finding: &Reported) -> Value {
-    let Reported { message, help, rule, .. } = finding;
+    let Reported { message, effect, help, rule, .. } = finding;
     let subject = finding.subject_and_container();
     let calls = finding.called_as().map(|calls| format!(", called as {calls}")).unwrap_or_default();
     json!({
-        "description": format!("{subject}{calls}: {message}. At run time: {}. Fix: {help}.", rule.texts().effect),
+        "description": format!("{subject}{calls}: {message}. At run time: {effect}. Fix: {help}."),
         "check_name": rule.id,
         "fingerprint": finding.fingerprint,
         "severity": finding.severity.pick(["major", "minor", "info"]),

@@ -61,14 +61,9 @@ fn failed(finding: &Reported) -> TestCaseStatus {
 }
 
 fn story(finding: &Reported) -> String {
-    let Reported { message, help, rule, .. } = finding;
+    let Reported { message, effect, help, .. } = finding;
     let calls = finding.called_as().map(|calls| format!("\ncalled as: {calls}")).unwrap_or_default();
-    format!(
-        "{}: {message}{calls}\nat run time: {}\nfix: {help}\nmore: {}",
-        finding.place(),
-        rule.texts().effect,
-        finding.more()
-    )
+    format!("{}: {message}{calls}\nat run time: {effect}\nfix: {help}\nmore: {}", finding.place(), finding.more())
 }
 
 fn unreadable(problem: &InputProblem) -> TestCase {

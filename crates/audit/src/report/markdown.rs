@@ -42,7 +42,7 @@ fn row(out: &mut String, finding: &Reported) {
         finding.severity.as_str(),
         escape(&finding.message),
         finding.start.line,
-        escape(finding.rule.texts().effect),
+        escape(&finding.effect),
         escape(&finding.help)
     );
 }

@@ -67,6 +67,8 @@ pub struct FindingCounts {
 pub struct Reported {
     #[serde(flatten, serialize_with = "rule_fields")]
     pub rule: &'static Rule,
+    /// What it causes at run time.
+    pub effect: String,
     pub severity: Severity,
     pub file: String,
     /// The file of the task definition or resource.
@@ -168,7 +170,7 @@ impl Report {
         if self.has_summary { self.summary() + "\n" } else { String::new() }
     }
 
-    /// `3 errors, 1 warning in 2 of 14 task definitions (12 files)`.
+    /// `3 errors, 1 warning in 2 of 14 task definitions (12 files)`; `and 1 App Mesh resource` if one has findings.
     pub fn summary(&self) -> String {
         let counts = self.counts;
         let found = [(counts.errors, "error"), (counts.warnings, "warning"), (counts.infos, "info")];
@@ -191,7 +193,22 @@ impl Report {
         if found.is_empty() {
             return format!("no findings in {definitions} ({scope})");
         }
-        format!("{} in {} of {definitions} ({scope})", found.join(", "), counts.definitions_with_findings)
+        let resources = self.resources_with_findings();
+        let mut places = Vec::new();
+        if counts.definitions_with_findings > 0 || resources == 0 {
+            places.push(format!("{} of {definitions}", counts.definitions_with_findings));
+        }
+        if resources > 0 {
+            places.push(counted(resources, "App Mesh resource"));
+        }
+        format!("{} in {} ({scope})", found.join(", "), places.join(" and "))
+    }
+
+    /// How many resources of App Mesh have findings that count.
+    fn resources_with_findings(&self) -> usize {
+        let definitions: BTreeSet<(&str, &str)> = self.definitions.iter().map(Definition::group).collect();
+        let found: BTreeSet<(&str, &str)> = self.findings.iter().flat_map(Reported::groups).collect();
+        found.difference(&definitions).count()
     }
 
     /// Whether there are findings that fail the run.
@@ -299,10 +316,9 @@ fn rule_fields<S: Serializer>(rule: &&'static Rule, serializer: S) -> Result<S::
     #[derive(Serialize)]
     struct Fields {
         rule: &'static str,
-        effect: &'static str,
         page: String,
     }
-    Fields { rule: rule.id, effect: rule.texts().effect, page: page(rule) }.serialize(serializer)
+    Fields { rule: rule.id, page: page(rule) }.serialize(serializer)
 }
 
 /// A number with its regular noun: `1 file`, `2 files`, `2 entries`.

@@ -80,7 +80,7 @@ fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
 }
 
 fn result(finding: &Reported, index: &BTreeMap<&str, i64>) -> SarifResult {
-    let text = format!("{}. At run time: {}. Fix: {}.", finding.message, finding.rule.texts().effect, finding.help);
+    let text = format!("{}. At run time: {}. Fix: {}.", finding.message, finding.effect, finding.help);
     let mut prints = BTreeMap::new();
     prints.insert(FINGERPRINT.to_owned(), finding.fingerprint.clone());
     let logical = [Some(&finding.subject), finding.container.as_ref()];

@@ -45,7 +45,7 @@ fn draw(finding: &Reported, renderer: &Renderer) -> String {
         .elements(far_notes(finding))
         .element(labelled(Level::NOTE, "in", finding.subject_and_container()))
         .elements(finding.called_as().map(|calls| labelled(Level::NOTE, "called as", calls)))
-        .element(labelled(Level::NOTE, "at run time", finding.rule.texts().effect.to_owned()))
+        .element(labelled(Level::NOTE, "at run time", finding.effect.clone()))
         .element(labelled(Level::HELP, "fix", finding.help.clone()))
         .elements(fix)
         .element(labelled(Level::NOTE, "more", finding.more()));

@@ -2,7 +2,7 @@
 
 use super::{prelude::*, service::tcp_ports};
 use crate::subject::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, Release, image_of, is_observer, is_xray_daemon};
-use audit_read::app_mesh::ResourceKind;
+use audit_read::{app_mesh::ResourceKind, definition::Variable};
 
 pub(super) static APPMESH_ENVOY_ESSENTIAL: Rule =
     Rule::once_per_task(page!("appmesh-envoy-essential", in APP_MESH), Applies::AppMesh, check_envoy_essential);
@@ -107,6 +107,14 @@ fn check_envoy_resource(subject: &Subject<'_>) -> Option<Draft> {
             let name = variable.name.text().unwrap_or_default();
             (variable.value.span(), format!("{name} is not the name of a virtual node or gateway"))
         }
+        None if RESOURCE_VARIABLES.iter().all(is_absent)
+            && let Some(variable) = misnamed(envoy) =>
+        {
+            let name = variable.name.text().unwrap_or_default();
+            let message = format!("{} has the resource in {name}, which it does not read", envoy.label());
+            let draft = Draft::new(variable.name.span(), message, format!("rename the variable to {NEW}"));
+            return Some(draft.of(envoy).fix(Fix::set(&variable.name.place, NEW)));
+        }
         None if RESOURCE_VARIABLES.iter().all(is_absent) => {
             let message = format!("{} has no name of a virtual node or gateway", envoy.label());
             (envoy.environment.place.span, message)
@@ -115,6 +123,15 @@ fn check_envoy_resource(subject: &Subject<'_>) -> Option<Draft> {
     };
     let help = "set APPMESH_RESOURCE_ARN to mesh/<mesh>/virtualNode/<node>, or to the full ARN";
     Some(Draft::new(span, message, help).of(envoy))
+}
+
+/// A variable of another name with the name of a virtual node or gateway.
+fn misnamed(envoy: &Container) -> Option<&Variable> {
+    let kinds = ["/virtualNode/", "/virtualGateway/"];
+    let is_resource = |variable: &&Variable| {
+        variable.value.known().is_some_and(|value| kinds.iter().any(|kind| value.mentions(kind)))
+    };
+    envoy.environment.items.iter().find(|variable| variable.name.text().is_some() && is_resource(variable))
 }
 
 /// The variable since v1.15.0.

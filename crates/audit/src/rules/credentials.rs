@@ -1,8 +1,11 @@
 //! Logins, certificates, and credentials that are not in secrets.
 
 use super::{prelude::*, roles::has_no_path};
-use crate::subject::{AgentScript, CREDENTIALS, ConsulEcs, Feature, PlacedConfiguration, is_consul_ecs};
-use audit_read::definition::{IamRole, Variable};
+use crate::{
+    spelling::nearest,
+    subject::{AgentScript, CREDENTIALS, ConsulEcs, Feature, PlacedConfiguration, is_consul_ecs},
+};
+use audit_read::definition::{IamRole, Secret, Variable};
 use document::Span;
 use mesh::consul_ecs::{GATEWAY_KIND_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG};
 
@@ -126,8 +129,16 @@ fn check_task_role_tags(subject: &Subject<'_>, findings: &mut Findings) {
     if role.path.is_absent() || role.path.text() == Some("/") {
         let draft = Draft::new(role.path.span(), WITHOUT_PATH, PATH_HELP).in_file(&role.file);
         findings.add(draft.severity(Severity::Warning));
+    } else if let Some(path) = role.path.text().filter(|path| !path.starts_with(USUAL_PATH)) {
+        let message =
+            format!("the path of the task role is {path}, and the auth method admits {USUAL_PATH} by default");
+        let help = format!("set it to {USUAL_PATH}, unless iamRolePath of the controller is {path}");
+        findings.add(Draft::new(role.path.span(), message, help).in_file(&role.file).severity(Severity::Info));
     }
 }
+
+/// The path of task roles unless the controller has another one.
+const USUAL_PATH: &str = "/consul-ecs/";
 
 const WITHOUT_PATH: &str = "the path of the task role is /, and not the one that the auth method admits";
 const PATH_HELP: &str = "set it to iamRolePath of the controller, by default /consul-ecs/";
@@ -140,7 +151,12 @@ fn logs_in_as_role<'s, 'd>(subject: &'s Subject<'d>) -> Option<&'s ConsulTask<'d
 
 /// Reports a tag that a role lacks, or has with another value.
 fn wrong_tag(role: &IamRole, key: &str, value: &str) -> Option<Draft> {
+    let with_a_slash = key.replacen("com.", "com/", 1);
     let draft = match role.tags.find_named(key, |tag| &tag.key) {
+        Maybe::Absent if let Maybe::Known(tag) = role.tags.find_named(&with_a_slash, |tag| &tag.key) => {
+            let message = format!("the task role has the tag {with_a_slash}, with a slash, which Consul does not read");
+            Draft::new(tag.key.span(), message, format!("write {key}, with a dot in place of the slash"))
+        }
         Maybe::Absent => {
             let help = format!("add the tag {key} with the value {value}");
             Draft::new(role.place.span, format!("the task role has no tag {key}"), help)
@@ -212,7 +228,9 @@ fn check_ca_certificates(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(given) = given(&consul_ecs) else { return };
     for &container in &consul_ecs.containers {
         for connection in CONNECTIONS.iter().filter(|connection| connection.needs_a_certificate(configuration)) {
-            if matches!(container.environment_has(connection.variable), Maybe::Absent) {
+            if let Some(draft) = connection.misspelt(container) {
+                findings.add(draft);
+            } else if matches!(container.environment_has(connection.variable), Maybe::Absent) {
                 let message = format!("{} has no {}, but {given} exists", container.label(), connection.variable);
                 let help =
                     format!("add the secret {}, unless a public CA signed that certificate", connection.variable);
@@ -252,12 +270,32 @@ fn given(consul_ecs: &ConsulEcs<'_, '_>) -> Option<String> {
     })
 }
 
-/// A certificate under the name that client agents have read up to consul-ecs 0.6.
+/// The names of the certificate that client agents have read up to consul-ecs 0.6.
+const OLDER: [&str; 2] = ["CONSUL_CACERT_PEM", "CONSUL_CACERT"];
+
+/// A certificate under one of the older names.
 fn older(container: &Container) -> Option<&'static str> {
-    ["CONSUL_CACERT_PEM", "CONSUL_CACERT"].into_iter().find(|name| matches!(container.secret(name), Maybe::Known(_)))
+    OLDER.into_iter().find(|name| matches!(container.secret(name), Maybe::Known(_)))
 }
 
 impl Connection {
+    /// Reports a secret that has the variable's name with a mistake.
+    fn misspelt(&self, container: &Container) -> Option<Draft> {
+        let variables = || CONNECTIONS.iter().map(|connection| connection.variable);
+        let is_read = |name: &str| OLDER.contains(&name) || variables().any(|variable| variable == name);
+        let other = |secret: &&Secret| {
+            secret.name.text().is_some_and(|name| !is_read(name) && nearest(name, variables()) == Some(self.variable))
+        };
+        let secret = container.secrets.items.iter().find(other)?;
+        if !matches!(container.environment_has(self.variable), Maybe::Absent) {
+            return None;
+        }
+        let name = secret.name.text()?;
+        let message = format!("{} has {name}, which consul-ecs does not read", container.label());
+        let help = format!("rename it to {}", self.variable);
+        Some(Draft::new(secret.name.span(), message, help).of(container))
+    }
+
     fn needs_a_certificate(&self, configuration: &PlacedConfiguration<'_>) -> bool {
         let at = |key: &str| format!("consulServers.{}.{key}", self.section);
         let is_on = |key: &&str| configuration.flag(&at(key), true) == Some(true);

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::json;
+
 use super::{images::hashicorp_s, prelude::*};
 use crate::subject::{Feature, Software, go_flag, image_of};
 use audit_read::definition::ContainerHealthCheck;
@@ -178,16 +180,19 @@ fn check_dataplane_health_check(subject: &Subject<'_>, findings: &mut Findings) 
     let port = consul.readiness_port();
     let shown = port.map_or_else(|| "the readiness port".to_owned(), |port| port.to_string());
     let directory = consul.shared_directory().unwrap_or("/consul");
-    let command = format!("[\"{directory}/consul-ecs\", \"net-dial\", \"127.0.0.1:{shown}\"]");
-    let program = consul.shared_directory().map(|directory| format!("{directory}/consul-ecs"));
+    let copied = consul.shared_directory().map(|directory| format!("{directory}/consul-ecs"));
+    let program = format!("{directory}/consul-ecs");
+    let command = format!("[\"CMD\", \"{program}\", \"net-dial\", \"127.0.0.1:{shown}\"]");
+    let correct = |port: u64| json!(["CMD", program, "net-dial", format!("127.0.0.1:{port}")]);
     match (dataplane.has_health_check(), dataplane.health_check.known()) {
         (Some(true), Some(health_check))
-            if let Some(program) = missing_program(dataplane, health_check, program.as_deref()) =>
+            if let Some(program) = missing_program(dataplane, health_check, copied.as_deref()) =>
         {
             let message =
                 format!("the health check of {} runs {program}, which its image does not have", dataplane.label());
-            let draft = Draft::new(health_check.command.place.span, message, format!("write {command}"));
-            findings.add(draft.of(dataplane));
+            let place = &health_check.command.place;
+            let fix = port.filter(|_| copied.is_some()).and_then(|port| Fix::set(place, correct(port)));
+            findings.add(Draft::new(place.span, message, format!("write {command}")).of(dataplane).fix(fix));
         }
         (Some(true), Some(health_check)) if let Some(what) = wrong_dial(health_check) => {
             let message = format!("the health check of {} {what}", dataplane.label());
@@ -202,7 +207,10 @@ fn check_dataplane_health_check(subject: &Subject<'_>, findings: &mut Findings) 
         (Some(false), _) => {
             let message = format!("{} has no health check", dataplane.label());
             let help = format!("add one with the command {command}");
-            findings.add(Draft::new(dataplane.health_check.span(), message, help).of(dataplane));
+            let place = &dataplane.health_check.place;
+            let value = port.filter(|_| copied.is_some()).map(|port| json!({ "command": correct(port) }));
+            let fix = value.and_then(|value| Fix::set(place, value));
+            findings.add(Draft::new(dataplane.health_check.span(), message, help).of(dataplane).fix(fix));
         }
         _ => {}
     }
@@ -290,7 +298,7 @@ fn report_another_port(dataplane: &Container, health_check: &ContainerHealthChec
     );
     let help = format!("let it connect to 127.0.0.1:{port}");
     let address = format!("127.0.0.1:{port}");
-    let is_usual = words.len() == 3 && words.get(1) == Some(&"net-dial");
+    let is_usual = matches!(words.as_slice(), [_, "net-dial", _] | ["CMD", _, "net-dial", _]);
     let last = health_check.command.items.last().filter(|_| is_usual);
     let fix = last.and_then(|last| Fix::set(&last.place, address));
     findings.add(Draft::new(health_check.command.place.span, message, help).of(dataplane).fix(fix));

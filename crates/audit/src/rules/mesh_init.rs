@@ -2,8 +2,17 @@
 
 use serde_json::json;
 
-use super::{entry_point::wrong_start, fixes::mount, prelude::*, proxy::wait_for};
-use crate::subject::{AgentScript, BINARY_DIRECTORY, Feature, Subcommand, is_consul_ecs, names, ports, subcommand};
+use super::{
+    entry_point::wrong_start,
+    fixes::mount,
+    prelude::*,
+    proxy::{volume_at, wait_for},
+};
+use crate::{
+    spelling::nearest,
+    subject::{AgentScript, BINARY_DIRECTORY, Feature, Subcommand, is_consul_ecs, names, ports, subcommand},
+};
+use audit_read::definition::{MountPoint, Volume};
 use mesh::consul_ecs::CONFIG_VARIABLE;
 
 pub(super) static CONSUL_VOLUMES: Rule = Rule::of_task(page!("consul-volumes"), Applies::Consul, check_volumes);
@@ -14,18 +23,56 @@ fn check_volumes(subject: &Subject<'_>, findings: &mut Findings) {
     if volumes.items.iter().any(|volume| volume.name.text().is_none()) {
         return;
     }
-    let mut seen = Vec::new();
+    let mut added = Vec::new();
     for container in mesh_containers(consul) {
-        for name in container.mount_points.items.iter().filter_map(|mount| mount.source_volume.text()) {
-            if !seen.contains(&name) && volumes.lacks(|volume| volume.name.text() == Some(name)) {
-                seen.push(name);
-                let message = format!("the volume {name}, which {} mounts, is not defined", container.label());
-                let help = format!("add {{ \"name\": \"{name}\" }} to volumes");
-                let fix = Fix::append(volumes, json!({ "name": name }));
-                findings.add(Draft::new(volumes.place.span, message, help).fix(fix));
+        for mount in &container.mount_points.items {
+            let Some(name) = mount.source_volume.text() else { continue };
+            if added.contains(&name) || !volumes.lacks(|volume| volume.name.text() == Some(name)) {
+                continue;
             }
+            let message = format!("the volume {name}, which {} mounts, is not defined", container.label());
+            let draft = match meant(subject, container, mount) {
+                Some((volume, false)) => {
+                    added.push(name);
+                    let help = format!("rename the volume {} to {name}", volume.name.text().unwrap_or_default());
+                    let fix = Fix::set(&volume.name.place, name);
+                    Draft::new(volume.name.span(), message, help).fix(fix)
+                }
+                Some((volume, true)) => {
+                    let meant = volume.name.text().unwrap_or_default();
+                    let place = &mount.source_volume.place;
+                    let draft = Draft::new(place.span, message, format!("mount the volume {meant}"));
+                    draft.of(container).fix(Fix::set(place, meant))
+                }
+                None => {
+                    added.push(name);
+                    let help = subject.definition.dialect.help_to_add_volume(name);
+                    let fix = Fix::append(volumes, json!({ "name": name }));
+                    Draft::new(volumes.place.span, message, help).fix(fix)
+                }
+            };
+            findings.add(draft);
         }
     }
+}
+
+/// The volume that a mount of an undefined one is meant for, and whether some container mounts it: the one that the first
+/// container mounts at the same path, or one with a similar name that the container does not mount.
+fn meant<'d>(subject: &Subject<'d>, container: &Container, mount: &MountPoint) -> Option<(&'d Volume, bool)> {
+    let definition = subject.definition;
+    let defined = |name: &str| definition.volumes.items.iter().find(|volume| volume.name.text() == Some(name));
+    let first = subject.consul.as_ref().and_then(ConsulTask::first);
+    let shared = mount.container_path.text().and_then(|path| volume_at(first?, path));
+    if let Some(shared) = shared.and_then(defined) {
+        return Some((shared, true));
+    }
+    let mounts = |container: &Container, name: &str| {
+        container.mount_points.items.iter().any(|mount| mount.source_volume.may_be(name))
+    };
+    let names = definition.volumes.items.iter().filter_map(|volume| volume.name.text());
+    let near = nearest(mount.source_volume.text()?, names.filter(|name| !mounts(container, name)))?;
+    let is_mounted = definition.containers.items.iter().any(|container| mounts(container, near));
+    Some((defined(near)?, is_mounted))
 }
 
 pub(super) fn mesh_containers<'d>(consul: &ConsulTask<'d>) -> impl Iterator<Item = &'d Container> + use<'d> {

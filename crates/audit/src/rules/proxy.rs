@@ -12,7 +12,21 @@ fn check_proxy_order(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref().filter(|consul| consul.generation != Generation::ControlPlane)?;
     let (proxy, name) = (consul.proxy()?, consul.mesh_init?.name.text()?);
     let is_early = subject.order().after(name, Some("SUCCESS")).has(proxy) == Some(false);
-    (is_early && !is_misspelt(subject, proxy, name)).then(|| wait_for(proxy, name, "SUCCESS"))
+    (is_early && !is_misspelt(subject, proxy, name)).then(|| {
+        let draft = wait_for(proxy, name, "SUCCESS");
+        if waits_for_the_end(proxy, name) { draft.effect(AFTER_A_FAILURE) } else { draft }
+    })
+}
+
+const AFTER_A_FAILURE: &str =
+    "if mesh-init fails, the proxy starts all the same, and fails because its configuration does not exist";
+
+/// Whether a container waits until another one has stopped, successful or not.
+fn waits_for_the_end(container: &Container, name: &str) -> bool {
+    match container.waits_for(name) {
+        Maybe::Known(dependency) => dependency.condition.text() == Some("COMPLETE"),
+        Maybe::Absent | Maybe::Unknown => false,
+    }
 }
 
 /// Whether a dependency of a container is probably meant for `name`, but has an unknown container or condition: other
@@ -68,7 +82,8 @@ fn check_proxy_mount(subject: &Subject<'_>, findings: &mut Findings) {
         }
         Maybe::Known(mount) => {
             let (Some(found), Some(wanted)) = (mount.source_volume.text(), wanted) else { return };
-            if found != wanted {
+            if found != wanted && !is_undefined(subject.definition, found) && !is_undefined(subject.definition, wanted)
+            {
                 let message =
                     format!("{} mounts {found} at {directory}, but its configuration is on {wanted}", proxy.label());
                 let place = &mount.source_volume.place;
@@ -81,7 +96,12 @@ fn check_proxy_mount(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-fn volume_at<'d>(container: &'d Container, directory: &str) -> Option<&'d str> {
+/// Whether no volume has this name: the rule about volumes reports the mount.
+fn is_undefined(definition: &TaskDefinition, name: &str) -> bool {
+    definition.volumes.lacks(|volume| volume.name.text().is_none_or(|defined| defined == name))
+}
+
+pub(super) fn volume_at<'d>(container: &'d Container, directory: &str) -> Option<&'d str> {
     match container.mount_at(directory) {
         Maybe::Known(mount) => mount.source_volume.text(),
         Maybe::Absent | Maybe::Unknown => None,

@@ -32,8 +32,11 @@ fn draft(subject: &Subject<'_>, container: &Container, program: Program, release
     let defects: Vec<&Defect> = defects_of(program, release).into_iter().filter(is_reported).collect();
     let last = defects.iter().max_by_key(|defect| &defect.fixed_in)?;
     let what: Vec<&str> = defects.iter().map(|defect| defect.what.as_str()).collect();
-    let message = format!("{program} {release}: {}", what.join("; "));
+    let number =
+        if defects.len() == 1 { "a known defect".to_owned() } else { format!("{} known defects", defects.len()) };
+    let message = format!("{program} {release} has {number}");
     let draft = Draft::new(container.image.span(), message, last.action.clone()).of(container);
+    let draft = draft.effect(what.join("; "));
     let draft = draft.corrected_in(last.fixed_in.filter(|_| program == Program::ConsulEcs));
     // The mesh gateway may be in another input.
     let is_unseen = |defect: &&Defect| defect.needs == Some(Need::MeshGateway) && !subject.is_beside_mesh_gateway;
@@ -89,8 +92,24 @@ fn of_consul_ecs(consul: &ConsulTask<'_>, partner: &Container, program: Program)
     }
     let choices = lines_of(program).into_iter().filter(|line| fits(*line));
     let message = format!("{program} {theirs} does not go with consul-ecs {ours}");
-    let draft = Draft::new(partner.image.span(), message, help(&program.to_string(), choices));
+    let help = match (help(&program.to_string(), choices), newest_pair(program)) {
+        (help, Some((newest, _))) if newest == ours => help,
+        (help, Some((newest, partner))) => {
+            format!("{help}, or update to the newest pair: consul-ecs {newest} and {program} {partner}")
+        }
+        (help, None) => format!("{help}, or update both"),
+    };
+    let draft = Draft::new(partner.image.span(), message, help);
     Some(draft.of(partner).note(holder.image.span(), "consul-ecs"))
+}
+
+/// The newest line of consul-ecs and the newest line of `program` that goes with it.
+fn newest_pair(program: Program) -> Option<(Release, Release)> {
+    let newest = *lines_of(Program::ConsulEcs).last()?;
+    let fits = |line: &Release| supports((Program::ConsulEcs, newest), (program, *line)) == Some(true);
+    // A client agent has no place in a task of the newest line.
+    let partner = lines_of(program).into_iter().filter(|_| program == Program::Dataplane).rfind(fits)?;
+    Some((newest, partner))
 }
 
 /// Envoy and the Consul of the client agent.
@@ -104,13 +123,13 @@ fn of_envoy(consul: &ConsulTask<'_>) -> Option<Draft> {
     }
     let row = table().consul.iter().find(|row| row.line == line)?;
     let message = format!("Envoy {envoy} does not go with Consul {line}");
-    let draft = Draft::new(proxy.image.span(), message, help("Envoy", row.envoy.iter().copied()));
+    let draft = Draft::new(proxy.image.span(), message, help("Envoy", row.envoy.iter().copied()) + ", or update both");
     Some(draft.of(proxy).note(client.image.span(), "Consul"))
 }
 
 fn help(program: &str, choices: impl Iterator<Item = Release>) -> String {
     let choices: Vec<String> = choices.map(|line| line.to_string()).collect();
-    format!("use one of {program} {}, or update both", choices.join(", "))
+    format!("use one of {program} {}", choices.join(", "))
 }
 
 pub(super) static CONSUL_END_OF_SUPPORT: Rule =
@@ -127,7 +146,8 @@ fn check_end_of_support(subject: &Subject<'_>, findings: &mut Findings) {
         Program::Consul => format!("the support of Consul {line} has ended (as of {day})"),
         _ => format!("{program} {line} goes with {}, whose support has ended (as of {day})", servers(program, line)),
     };
-    let help = "plan the update: ecs-mesh inventory --target-consul VERSION says what blocks it, and which releases go with it";
+    let help = "plan the update with the team that runs Consul: ecs-mesh inventory --target-consul VERSION reads the account, and \
+                says what blocks it and which releases go with it";
     let draft = Draft::new(container.image.span(), message, help).of(container);
     findings.add(ended.fold(draft, |mut draft, (other, ..)| {
         draft.add_note_elsewhere(other.image.span(), "this image as well");
@@ -136,9 +156,11 @@ fn check_end_of_support(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 fn servers(program: Program, line: Release) -> String {
-    let lines: Vec<String> =
-        consul_of(program, line).unwrap_or_default().iter().map(|line| format!("Consul {line}")).collect();
-    lines.join(" and ")
+    let lines = consul_of(program, line).unwrap_or_default();
+    match lines.as_slice() {
+        [first, _, .., last] => format!("Consul {first} to {last}"),
+        lines => lines.iter().map(|line| format!("Consul {line}")).collect::<Vec<_>>().join(" and "),
+    }
 }
 
 pub(super) static CONSUL_FIPS_TAG: Rule =

@@ -202,7 +202,8 @@ fn check_plain(subject: &Subject<'_>) -> Option<Draft> {
     }
     let path = SWITCHES.into_iter().find(|path| is_off(configuration, path))?;
     let message = format!("{path} is false, so the token goes to the servers in clear text");
-    let help = "set it to true, with the ports for TLS, and give the certificate of the servers' CA";
+    let help =
+        "set it to true, use the ports for TLS (8501 and, for gRPC, 8503), and give the certificate of the servers' CA";
     Some(of_holder(&consul_ecs, Draft::new(configuration.place_of(path).span, message, help)))
 }
 

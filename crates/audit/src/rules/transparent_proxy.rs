@@ -134,7 +134,12 @@ fn check_transparent_proxy_launch_type(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true))?;
     let span = outside_of_ec2(subject.definition)?;
     let message = "transparent proxy is on, but the task may run outside of EC2";
-    let help = "set requiresCompatibilities to [\"EC2\"], or transparentProxy.enabled to false";
+    let dns = if consul.configuration.flag(DNS_SETTING, false) == Some(true) {
+        format!(" and {DNS_SETTING}")
+    } else {
+        String::new()
+    };
+    let help = format!("set requiresCompatibilities to [\"EC2\"], or transparentProxy.enabled{dns} to false");
     let is_default = matches!(consul.configuration.at("transparentProxy.enabled"), Maybe::Absent);
     let note = if is_default { "on by default" } else { "transparent proxy is on" };
     let place = consul.configuration.place_of("transparentProxy.enabled");
@@ -195,7 +200,7 @@ fn check_dns_without_transparent_proxy(subject: &Subject<'_>) -> Option<Draft> {
     let configuration = &consul.configuration;
     (configuration.flag(DNS_SETTING, false) == Some(true) && is_off(consul)).then(|| {
         let message = "Consul DNS is on, but transparent proxy is off";
-        let help = "switch transparent proxy on (on EC2 only), or Consul DNS off";
+        let help = format!("set transparentProxy.enabled to true (on EC2 only), or {DNS_SETTING} to false");
         Draft::new(configuration.place_of(DNS_SETTING).span, message, help)
     })
 }

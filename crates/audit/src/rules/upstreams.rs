@@ -100,28 +100,38 @@ pub(super) static CONSUL_UPSTREAM_PORT: Rule =
 fn check_upstream_port(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let taken = taken(consul);
-    let mut seen: Vec<(&Node, Option<&str>, u64)> = Vec::new();
+    let mut seen: Vec<(&Node, Option<&str>, u64, String)> = Vec::new();
     for upstream in upstreams(consul) {
         let Some((node, port)) = local_port(upstream) else { continue };
         let address = match upstream.get("localBindAddress") {
             Some(address) => address.text(),
             None => Some("127.0.0.1"),
         };
-        let earlier = seen.iter().find(|(_, other, number)| *number == port && address.is_some() && *other == address);
+        let earlier =
+            seen.iter().find(|(_, other, number, _)| *number == port && address.is_some() && *other == address);
         let other = taken.iter().find(|(ports, _)| ports.contains(&port)).map(|(_, user)| user.clone());
-        let clash = earlier.map(|_| "another upstream".to_owned()).or(other);
+        let clash = earlier.map(|(.., first)| first.clone()).or(other);
+        let name = upstream.get("destinationName").and_then(Node::text);
+        let name = name.map_or_else(|| "an upstream".to_owned(), |name| format!("the upstream {name}"));
         if let Some(user) = clash {
-            let name = upstream.get("destinationName").and_then(Node::text);
-            let name = name.map_or_else(|| "an upstream".to_owned(), |name| format!("the upstream {name}"));
             let message = format!("{user} also uses port {port} of {name}");
-            let draft = Draft::new(node.place.span, message, "give the upstream another port");
+            let draft = Draft::new(node.place.span, message, another_port(consul, &taken, port));
             findings.add(match earlier {
                 Some((first, ..)) => draft.note(first.place.span, "the other upstream"),
                 None => draft,
             });
         }
-        seen.push((node, address, port));
+        seen.push((node, address, port, name));
     }
+}
+
+/// How to correct an upstream whose port is in use: the app has the port in its configuration too.
+fn another_port(consul: &ConsulTask<'_>, taken: &[(RangeInclusive<u64>, String)], port: u64) -> String {
+    let others: Vec<u64> = upstreams(consul).iter().filter_map(|upstream| Some(local_port(upstream)?.1)).collect();
+    let is_free = |port: &u64| !others.contains(port) && !taken.iter().any(|(ports, _)| ports.contains(port));
+    let free = (port.saturating_add(1)..=u64::from(u16::MAX)).find(is_free);
+    let such_as = free.map(|free| format!(", such as {free}")).unwrap_or_default();
+    format!("give the upstream another port{such_as}, and let the app call it there")
 }
 
 fn local_port(upstream: &Node) -> Option<(&Node, u64)> {

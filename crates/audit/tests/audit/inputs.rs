@@ -396,12 +396,17 @@ fn a_task_role_of_the_input_has_the_tags_and_the_path_of_the_login() {
     let path = Some("/consul-ecs/");
     let no_tag = |tag: &str| format!("the task role has no tag {tag}");
     let no_path = "the path of the task role is /, and not the one that the auth method admits";
+    let other_path = "the path of the task role is /team/, and the auth method admits /consul-ecs/ by default";
+    let with_a_slash =
+        "the task role has the tag consul.hashicorp.com/service-name, with a slash, which Consul does not read";
     let wrong = format!("the tag {SERVICE} of the task role is shop, but the task registers web");
     for (path, tags, section, expected) in [
         (path, vec![(SERVICE, "web")], web, vec![]),
         (path, vec![(SERVICE, "mgw"), (KIND, "mesh-gateway")], mesh, vec![]),
-        (Some("/team/"), vec![(SERVICE, "web")], web, vec![]),
-        (path, vec![("consul.hashicorp.com/service-name", "web")], web, vec![no_tag(SERVICE)]),
+        (Some("/consul-ecs/team/"), vec![(SERVICE, "web")], web, vec![]),
+        (Some("/team/"), vec![(SERVICE, "web")], web, vec![other_path.to_owned()]),
+        (path, vec![("consul.hashicorp.com/service-name", "web")], web, vec![with_a_slash.to_owned()]),
+        (path, vec![("team", "web")], web, vec![no_tag(SERVICE)]),
         (path, vec![(SERVICE, "shop")], web, vec![wrong]),
         (path, vec![(SERVICE, "mgw")], mesh, vec![no_tag(KIND)]),
         (None, vec![(SERVICE, "web")], web, vec![no_path.to_owned()]),

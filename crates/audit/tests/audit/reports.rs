@@ -351,17 +351,46 @@ fn a_file_of_one_line_is_cut() {
 }
 
 #[test]
-fn app_mesh_findings_mention_its_end() {
+fn the_end_of_app_mesh_is_said_once() {
     let mut orders: Value = serde_json::from_str(include_str!("../../src/bases/app-mesh.json")).unwrap();
     orders["networkMode"] = json!("bridge");
     let report = report(&[("orders.json", orders.to_string())], "");
     let ids: Vec<&str> = report.findings.iter().map(|finding| finding.rule.id).collect();
     assert!(ids.contains(&"appmesh-network-mode") && ids.contains(&"appmesh-end-of-service"), "{ids:?}");
-    for finding in &report.findings {
-        let texts = format!("{} {}", finding.message, finding.help);
-        assert_eq!(texts.matches("ended on 2026-09-30").count(), 1, "{texts}");
-    }
+    let says_it = |texts: [&str; 2]| texts.iter().any(|text| text.contains("ended on 2026-09-30"));
+    let saying = report.findings.iter().filter(|finding| says_it([&finding.message, &finding.help]));
+    let saying: Vec<&str> = saying.map(|finding| finding.rule.id).collect();
+    assert_eq!(saying, ["appmesh-end-of-service"]);
     assert!(report.fails());
+}
+
+#[test]
+fn the_summary_counts_what_has_findings() {
+    let resources = Arc::new(SourceFile::new("mesh.json", include_str!("../../src/bases/app-mesh-resources.json")));
+    let summary = |definition: Option<&str>| {
+        let node = parse_json(&resources.text, &Route::default()).unwrap();
+        let resources = Resources { all: Resource::all_in(&resources, &node), ..Resources::default() };
+        let mut material = Material { resources, ..Material::default() };
+        if let Some(definition) = definition {
+            let file = Arc::new(SourceFile::new("task.json", definition));
+            let node = parse_json(&file.text, &Route::default()).unwrap();
+            material.definitions.push(ecs_definition(file, &node).0.unwrap());
+        }
+        let config = Config::read(SourceFile::new("ecs-mesh.toml", ""), Path::new("/run")).unwrap();
+        let sorted = ignore::sort(audit(&material), &material, &config, Path::new("/run"));
+        Report::new(&Gathered { material, files_read: 2, ..Gathered::default() }, &sorted, Threshold::Error).summary()
+    };
+    let node = parse_json(&resources.text, &Route::default()).unwrap();
+    let scope = format!("(2 files, {} App Mesh resources)", Resource::all_in(&resources, &node).len());
+    // A mesh that ended, without and with a task outside of it, and beside a task with findings.
+    assert_eq!(summary(None), format!("1 error in 1 App Mesh resource {scope}"));
+    let plain = include_str!("../../src/bases/plain.json");
+    assert_eq!(summary(Some(plain)), format!("1 error in 1 App Mesh resource {scope}"));
+    let bridged = bridged().to_string();
+    let both = format!("2 errors in 1 of 1 task definition and 1 App Mesh resource {scope}");
+    assert_eq!(summary(Some(&bridged)), both);
+    let app_mesh = include_str!("../../src/bases/app-mesh.json");
+    assert_eq!(summary(Some(app_mesh)), format!("1 error in 1 of 1 task definition {scope}"));
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn the_controller_has_its_own_defects_and_its_support_ends() {
     let found = findings(&definition(row, row.given, "0.7.0"));
     let rules: Vec<&str> = found.iter().map(|finding| finding.rule.id).collect();
     assert_eq!(rules, ["consul-end-of-support", "consul-release-defect"]);
-    assert!(!found[1].message.contains("consul-dataplane"), "a defect of tasks: {}", found[1].message);
+    assert!(!found[1].effect.contains("consul-dataplane"), "a defect of tasks: {}", found[1].effect);
     assert_eq!(findings(&definition(row, row.given, "0.10.1")).len(), 0);
 }
 
@@ -146,7 +146,8 @@ fn a_finding_about_a_release_names_it() {
     else {
         panic!("one finding for both containers of consul-ecs: {found:?}");
     };
-    assert!(finding.message.starts_with("consul-ecs 0.9.1: health-sync overwrites"), "{}", finding.message);
+    assert_eq!(finding.message, "consul-ecs 0.9.1 has 3 known defects");
+    assert!(finding.effect.starts_with("health-sync overwrites"), "{}", finding.effect);
     assert_eq!(finding.help, "use consul-ecs 0.10.0 or newer");
     assert_eq!(finding.notes.len(), 1);
 }

@@ -34,7 +34,7 @@ appmesh-envoy-essential: envoy / essential = false
 ok: envoy / environment[APPMESH_RESOURCE_ARN].value = "arn:aws:appmesh:us-east-1:123456789012:mesh/shop/virtualNode/orders"
 // Before v1.15, only the old variable is read.
 ok: envoy / environment[APPMESH_RESOURCE_ARN].name = "APPMESH_VIRTUAL_NODE_NAME"
-appmesh-envoy-resource: envoy / environment[APPMESH_RESOURCE_ARN].name = "APPMESH_RESOURCE"
+appmesh-envoy-resource: envoy / environment[APPMESH_RESOURCE_ARN].name = "APPMESH_RESOURCE" "APPMESH_RESOURCE_NAME"
 appmesh-envoy-variable: envoy / image = "840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.12.2.1-prod"
 // The definition of App Mesh's guide, which is only outdated.
 appmesh-envoy-version: envoy / image = "840364872350.dkr.ecr.us-west-2.amazonaws.com/aws-appmesh-envoy:v1.11.2.0-prod"

@@ -48,12 +48,14 @@ ok: consul-dataplane / command = ["consul-dataplane", "--config-file", "/data/co
 ok: consul-dataplane / user = "5995:5995"
 consul-dataplane-health-check: consul-dataplane / healthCheck = absent
 consul-dataplane-health-check: consul-dataplane / healthCheck.command = ["/consul/consul-ecs", "net-dial", "127.0.0.1:22001"]
-  or ["/consul/consul-ecs", "net-dial", "127.0.0.1:20000"]
+  or ["/consul/consul-ecs", "net-dial", "127.0.0.1:20000"] ["CMD", "/consul/consul-ecs", "net-dial", "127.0.0.1:20000"]
   or ["CMD-SHELL", "curl -f http://127.0.0.1:22000/ready"] ["CMD", "/bin/sh", "-c", "nc -z 127.0.0.1 22000"]
 // The public listener opens only when Consul knows the service: the check must use the readiness port.
 consul-proxy-mount: consul-dataplane / mountPoints = absent
 consul-proxy-mount: consul-dataplane / mountPoints[consul_data].containerPath = "/data"
 consul-proxy-mount: consul-dataplane / mountPoints[consul_data].sourceVolume = "consul_binary"
+// A volume that is not defined is one mistake, whichever container mounts it.
+consul-volumes: consul-dataplane / mountPoints[consul_data].sourceVolume = "consul-data" "shared"
 consul-proxy-mount-read-only: consul-dataplane / mountPoints[consul_data].readOnly = absent false
 consul-proxy-open-files-default: consul-dataplane / ulimits = absent []
 consul-proxy-open-files: consul-dataplane / ulimits[nofile].hardLimit = 1048577
@@ -87,6 +89,7 @@ consul-ca-certificates: consul-ecs-health-sync / secrets[CONSUL_HTTPS_CACERT_PEM
 consul-ca-certificates: consul-ecs-health-sync / secrets[CONSUL_GRPC_CACERT_PEM] = absent
 consul-ca-certificates consul-ca-certificates: consul-ecs-mesh-init / secrets = absent
 consul-ca-certificates consul-ca-certificates: consul-ecs-health-sync / secrets = absent
+consul-ca-certificates: consul-ecs-mesh-init / secrets[CONSUL_HTTPS_CACERT_PEM].name = "CONSUL_HTTPS_CA_CERT_PEM"
 // Releases that do not go together.
 consul-release-pair: consul-dataplane / image = "hashicorp/consul-dataplane:1.4.2"
 ok: consul-dataplane / image = "hashicorp/consul-dataplane:1.9.12" "hashicorp/consul-dataplane:latest"

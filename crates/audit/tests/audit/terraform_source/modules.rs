@@ -228,6 +228,15 @@ fn releases_differ_in_what_they_make() {
     let by_default = call("mesh-task-0.9-acls-tls").replace("  enable_transparent_proxy = false\n", "");
     assert_eq!(rules(&by_default), ["consul-transparent-proxy-launch-type"]);
 
+    let switched_on = call("mesh-task-0.9-acls-tls")
+        .replace("enable_transparent_proxy = false\n", "enable_transparent_proxy = true\n  enable_consul_dns = true\n");
+    let found = findings_in("main.tf", &switched_on);
+    assert_eq!(crate::reading::ids(&found), ["consul-transparent-proxy-launch-type"]);
+    let help = "set requires_compatibilities to [\"EC2\"], or enable_transparent_proxy and enable_consul_dns to false";
+    assert_eq!(found[0].help, help);
+    let note = found[0].notes[0].span;
+    assert_eq!(&switched_on[note.start..note.end], "true", "the input, and not the call");
+
     for (name, expected) in [
         ("mesh-task-0.5-acls-tls-gossip", &["consul-health-sync-containers"][..]),
         ("mesh-task-0.6-acls-tls-gossip", &[]),

@@ -17,9 +17,9 @@ locals {
   )
 
   # On by default. Source: the changelog of 0.8.0
-  is_transparent = var.has.TransparentProxy && (
-    local.input.enable_transparent_proxy == null ? true : local.input.enable_transparent_proxy
-  )
+  # A conditional keeps the place of the input.
+  wants_transparency = local.input.enable_transparent_proxy == null ? true : local.input.enable_transparent_proxy
+  is_transparent     = var.has.TransparentProxy ? local.wants_transparency : false
 
   init = {
     name            = local.first
