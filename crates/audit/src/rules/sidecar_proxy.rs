@@ -29,10 +29,34 @@ pub(super) static CONSUL_SIDECAR_PROXY_IMAGE: Rule =
 fn check_sidecar_proxy_image(subject: &Subject<'_>) -> Option<Draft> {
     let container = subject.consul.as_ref()?.sidecar_proxy?;
     let image = image_of(container)?;
-    (image.software().is_some_and(|software| software != Software::Envoy)).then(|| {
+    let is_other = image.software().is_some_and(|software| software != Software::Envoy);
+    let reference = container.image.known().map(Text::head).unwrap_or_default();
+    (is_other || is_official(reference)).then(|| {
         let message = format!("{} has the image {}", container.label(), image.name);
         Draft::new(container.image.span(), message, "use an image of Envoy").of(container)
     })
+}
+
+/// Docker's official images of other programs, which have no registry and no namespace.
+const OFFICIAL: [&str; 14] = [
+    "alpine",
+    "busybox",
+    "caddy",
+    "debian",
+    "golang",
+    "haproxy",
+    "httpd",
+    "memcached",
+    "nginx",
+    "node",
+    "python",
+    "redis",
+    "traefik",
+    "ubuntu",
+];
+
+fn is_official(reference: &str) -> bool {
+    OFFICIAL.contains(&reference.split([':', '@']).next().unwrap_or_default())
 }
 
 pub(super) static CONSUL_SIDECAR_PROXY_ENTRY_POINT: Rule = Rule::once_per_task(
@@ -116,6 +140,19 @@ fn check_sidecar_proxy_health_check(subject: &Subject<'_>, findings: &mut Findin
     } else if let (Some(check), Some(ports)) = (proxy.health_check.known(), ports) {
         wrong_port(proxy, check, &ports, findings);
     }
+    findings.extend(without_program(proxy));
+}
+
+/// Envoy's images without an operating system have no program that probes a port.
+fn without_program(proxy: &Container) -> Option<Draft> {
+    let is_distroless = image_of(proxy)?.name.contains("distroless");
+    let words = proxy.health_check.known()?.command.texts()?;
+    let program = words.into_iter().find(|word| !["CMD", "CMD-SHELL"].contains(word))?.split_whitespace().next()?;
+    let is_missing = is_distroless && ["nc", "curl", "wget", "sh", "/bin/sh"].contains(&program);
+    let message = format!("the health check of {} runs {program}, which its image does not have", proxy.label());
+    let help = "use an image of Envoy with an operating system, such as envoyproxy/envoy-alpine";
+    let span = proxy.health_check.known()?.command.place.span;
+    is_missing.then(|| Draft::new(span, message, help).of(proxy))
 }
 
 fn missing(proxy: &Container, port: Option<u64>, findings: &mut Findings) {

@@ -28,9 +28,10 @@ use crate::{
     terraform_source::written::{Spelling, terraform_json},
 };
 
-/// One definition alone does not show these defects: they need a role, other definitions or a deployment. Tests of their own
-/// have such inputs.
-const WITHOUT_EXAMPLE: [&str; 9] = [
+/// One definition alone does not show these defects: they need a role, other definitions or a deployment, or have another
+/// finding beside them. Tests of their own have such inputs.
+const WITHOUT_EXAMPLE: [&str; 10] = [
+    "consul-service-checks",
     "consul-token-secret-managed",
     "consul-task-role-tags",
     "consul-gateway-kind-tag",
