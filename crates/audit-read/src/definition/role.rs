@@ -67,7 +67,7 @@ impl IamRole {
 
 /// AWS's managed policies that tasks usually have, and what they allow for all resources. Source:
 /// <https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonECSTaskExecutionRolePolicy.html>
-const MANAGED: [(&str, &[&str]); 3] = [
+const MANAGED: [(&str, &[&str]); 5] = [
     (
         "service-role/AmazonECSTaskExecutionRolePolicy",
         &[
@@ -81,6 +81,8 @@ const MANAGED: [(&str, &[&str]); 3] = [
     ),
     ("AWSXRayDaemonWriteAccess", &["xray:*"]),
     ("AWSAppMeshEnvoyAccess", &["appmesh:StreamAggregatedResources"]),
+    ("AWSAppMeshReadOnly", &["appmesh:Describe*", "appmesh:List*"]),
+    ("CloudWatchLogsFullAccess", &["logs:*"]),
 ];
 
 /// The document of a policy, and the file that it is from.
@@ -114,7 +116,7 @@ impl PolicyDocument {
 
     /// What one of AWS's managed policies that tasks usually have says, at the place of its ARN.
     pub(crate) fn managed(file: &Arc<SourceFile>, arn: &Node) -> Option<Self> {
-        let text = arn.text()?;
+        let text = arn.as_text()?;
         let name = text.rsplit('/').next()?;
         let (path, actions) = MANAGED.iter().find(|(path, _)| path.rsplit('/').next() == Some(name))?;
         let found = text.split_once(":iam::aws:policy/").map(|(_, path)| path);
@@ -192,11 +194,22 @@ fn principals(statement: &Node) -> Vec<Option<String>> {
         Some(items) => items.iter().map(known).collect(),
         None => vec![None],
     };
+    // Accounts, roles and federated users are no services, whoever they are.
+    let of_kind = |kind: Option<&str>, node: &Node| {
+        let mut names: Vec<Option<String>> = named(node);
+        if let Some(kind @ ("AWS" | "Federated" | "CanonicalUser")) = kind {
+            names.iter_mut().filter(|name| name.is_none()).for_each(|name| *name = Some(kind.to_owned()));
+        }
+        names
+    };
     let of_iam = statement.get("Principal").into_iter().flat_map(|principal| match &principal.value {
-        Value::Map(entries) => entries.iter().flat_map(|entry| named(&entry.node)).collect(),
+        Value::Map(entries) => entries.iter().flat_map(|entry| of_kind(Some(entry.key.as_str()), &entry.node)).collect(),
         _ => named(principal),
     });
-    let of_block = |block: &Node| block.get("identifiers").map_or_else(|| vec![None], named);
+    let of_block = |block: &Node| {
+        let kind = block.get("type").and_then(Node::text);
+        block.get("identifiers").map_or_else(|| vec![None], |names| of_kind(kind, names))
+    };
     let blocks = statement.get("principals").into_iter().flat_map(|blocks| match listed(blocks) {
         Some(blocks) => blocks.iter().flat_map(of_block).collect(),
         None => vec![None],
@@ -204,9 +217,9 @@ fn principals(statement: &Node) -> Vec<Option<String>> {
     of_iam.chain(blocks).collect()
 }
 
-/// A string with a known part.
+/// A string that begins with a known part.
 fn partly_known(node: &Node) -> Option<String> {
-    node.text().filter(|text| text.starts_with(|c| c != HOLE)).map(str::to_owned)
+    node.as_text().filter(|text| !text.is_empty() && !text.starts_with(HOLE))
 }
 
 /// A string without unknown parts.

@@ -217,10 +217,14 @@ fn of_join(address: &str) -> Option<Defect> {
 fn missing(script: &AgentScript<'_>, settings: &Setting) -> Vec<Defect> {
     let flags = script.agent_flags();
     let mut defects = Vec::new();
-    if settings.at("data_dir").is_none() && !flags.contains(&"data-dir") {
+    if !script.mentions("data_dir") && !flags.contains(&"data-dir") {
         defects.push(("has no data directory".to_owned(), "add -data-dir /consul/data".to_owned()));
     }
-    let has_grpc = ["ports.grpc", "ports.grpc_tls"].iter().any(|path| settings.at(path).is_some());
+    // A flag -hcl may set them as well.
+    let is_open = |port: &str| {
+        settings.at(&format!("ports.{port}")).is_some() || script.setting_in("ports", port).flatten().is_some()
+    };
+    let has_grpc = is_open("grpc") || is_open("grpc_tls");
     if !has_grpc && !flags.iter().any(|flag| ["grpc-port", "grpc-tls-port"].contains(flag)) {
         let wrong = "has no gRPC port, from which Envoy gets its configuration";
         defects.push((wrong.to_owned(), "set grpc in ports to 8502".to_owned()));
@@ -249,7 +253,8 @@ fn ports(subject: &Subject<'_>, settings: &Setting) -> Vec<Defect> {
 fn files(subject: &Subject<'_>, script: &AgentScript<'_>) -> Vec<Defect> {
     let Some(shared) = subject.consul.as_ref().and_then(ConsulTask::shared_directory) else { return Vec::new() };
     let of_settings = ["ca_file", "cert_file", "key_file"].into_iter().filter_map(|name| script.setting(name));
-    let mut read: Vec<&str> = script.config_files().into_iter().chain(of_settings).collect();
+    let of_commands = script.after("cat ").filter_map(|rest| rest.split([' ', ')', '"', '\'', ';', '\n']).next());
+    let mut read: Vec<&str> = script.config_files().into_iter().chain(of_settings).chain(of_commands).collect();
     read.sort_unstable();
     read.dedup();
     let is_unwritten = |path: &&str| {

@@ -33,11 +33,15 @@ fn faults(subject: &Subject<'_>, client: &Container, script: &AgentScript<'_>) -
         faults.push((what, format!("write {end} at the end of the text, alone in its line")));
         return faults;
     }
-    if division.has_open_quote {
+    // An unknown part may have a quote or a block of its own.
+    let is_whole = script.script().is_some_and(|text| text.text().is_some());
+    if division.has_open_quote && is_whole {
         faults.push(("has a quote that is not closed".to_owned(), "close the quote".to_owned()));
         return faults;
     }
-    faults.extend(open_blocks(&division.code));
+    if is_whole {
+        faults.extend(open_blocks(&division.code));
+    }
     if script.starts_agent_in_background() {
         let what = "starts the agent in the background, and ends the container";
         faults.push((what.to_owned(), "remove the & at the end: exec consul agent …".to_owned()));
@@ -144,8 +148,8 @@ fn of_login(script: &AgentScript<'_>) -> Vec<(String, String)> {
             let what = format!("writes the token of its login to {path}, and never reads it");
             faults.push((what, format!("read the token from {path}")));
         }
-        // Only a login with this type is one of the auth method aws-iam.
-        if value("type") == Some("aws-iam") {
+        // Only a login with one of these types is one of an auth method aws-iam.
+        if matches!(value("type"), Some("aws" | "aws-iam")) {
             if !has("aws-include-entity") && value("method").is_some_and(|method| method.starts_with("iam-ecs-")) {
                 let what = "logs in without -aws-include-entity, but the auth method reads the tags of the role";
                 faults.push((what.to_owned(), "add -aws-include-entity".to_owned()));

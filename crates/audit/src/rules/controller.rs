@@ -18,7 +18,11 @@ const FLAGS: [&str; 6] =
     ["consul-client-secret-arn", "secret-name-prefix", "partitions-enabled", "partition", "iam-role-path", "log-level"];
 
 fn check_settings(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(controller) = &subject.controller else { return };
+    // Another rule reports a command that the image does not have.
+    let Some(controller) = subject.controller.as_ref().filter(|_| subject.consul_ecs().is_some_and(|it| it.fits))
+    else {
+        return;
+    };
     let container = controller.container;
     let label = container.label();
     let lacks = |name: &str| matches!(container.environment_has(name), Maybe::Absent);

@@ -87,10 +87,13 @@ fn is_all(pattern: &str) -> bool {
 /// character. Source: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_resource.html>
 fn may_match(pattern: &str, form: &str) -> bool {
     let form = form.as_bytes();
+    // The region and the account, before the fifth colon, have no slash.
+    let colons = form.iter().enumerate().filter(|(_, byte)| **byte == b':');
+    let resource = colons.map(|(at, _)| at).nth(4).unwrap_or_default();
     // The text of a star in the form may be empty.
     let with_star = |at: usize| at..=at + usize::from(form.get(at) == Some(&b'*'));
     let after = |at: usize, read: u8| match form.get(at)? {
-        b'*' if read != b':' => Some(at),
+        b'*' if read != b':' && (read != b'/' || at > resource) => Some(at),
         expected if [*expected, b'?'].contains(&read) => Some(at + 1),
         _ => None,
     };
@@ -119,6 +122,9 @@ mod tests {
             ("arn:aws:secretsmanager:*:*:secret:cache-*", secret, false),
             ("arn:aws:ssm:*:*:parameter/db", secret, false),
             ("*", secret, true),
+            ("arn:aws:ssm:*:*:parameter/web/*", "arn:*:ssm:*:*:parameter/web/licence", true),
+            ("arn:aws:ssm:*:*:parameter/shop/*", "arn:*:ssm:*:*:parameter/web/licence", false),
+            ("arn:aws:ecs:*:*:task/mesh/*", "arn:*:ecs:*:*:task/*", true),
         ] {
             assert_eq!(may_match(pattern, form), expected, "{pattern} {form}");
         }

@@ -38,7 +38,8 @@ fn defects(check: &Node) -> Vec<Defect> {
     let is_alias = set("aliasService").is_some() || set("aliasNode").is_some();
     let mut defects = Vec::new();
     match (kinds.as_slice(), set("ttl")) {
-        ([], None) if !is_alias => {
+        // Of a check with other fields alone, the schema says more.
+        ([], None) if !is_alias && ["name", "checkId", "interval", "timeout"].iter().any(|key| set(key).is_some()) => {
             let help = "add http, tcp or grpc with an interval, or a ttl";
             defects.push((whole, "asks nothing: it has no kind".to_owned(), help));
         }

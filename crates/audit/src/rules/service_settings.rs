@@ -122,7 +122,7 @@ fn targets(definition: &TaskDefinition, service: &ServiceUse) -> Vec<Defect> {
     let mode = definition.network_mode.text().unwrap_or_default();
     let types = service.load_balancers.items.iter().filter_map(|it| Some((it.place.span, it.target_type.text()?)));
     let wrong = types.filter(|(_, kind)| ["ip", "instance"].contains(kind) && *kind != wanted);
-    let defect = |(span, kind)| {
+    let defect = |(span, kind): (document::Span, &str)| {
         let wrong = format!("has a target group of the type {kind}, which does not fit tasks with {mode}");
         (span, wrong, format!("set the target type of the target group to {wanted}"))
     };

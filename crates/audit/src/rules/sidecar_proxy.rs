@@ -140,19 +140,6 @@ fn check_sidecar_proxy_health_check(subject: &Subject<'_>, findings: &mut Findin
     } else if let (Some(check), Some(ports)) = (proxy.health_check.known(), ports) {
         wrong_port(proxy, check, &ports, findings);
     }
-    findings.extend(without_program(proxy));
-}
-
-/// Envoy's images without an operating system have no program that probes a port.
-fn without_program(proxy: &Container) -> Option<Draft> {
-    let is_distroless = image_of(proxy)?.name.contains("distroless");
-    let words = proxy.health_check.known()?.command.texts()?;
-    let program = words.into_iter().find(|word| !["CMD", "CMD-SHELL"].contains(word))?.split_whitespace().next()?;
-    let is_missing = is_distroless && ["nc", "curl", "wget", "sh", "/bin/sh"].contains(&program);
-    let message = format!("the health check of {} runs {program}, which its image does not have", proxy.label());
-    let help = "use an image of Envoy with an operating system, such as envoyproxy/envoy-alpine";
-    let span = proxy.health_check.known()?.command.place.span;
-    is_missing.then(|| Draft::new(span, message, help).of(proxy))
 }
 
 fn missing(proxy: &Container, port: Option<u64>, findings: &mut Findings) {

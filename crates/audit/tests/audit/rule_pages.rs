@@ -31,7 +31,6 @@ use crate::{
 /// One definition alone does not show these defects: they need a role, other definitions or a deployment, or have another
 /// finding beside them. Tests of their own have such inputs.
 const WITHOUT_EXAMPLE: [&str; 10] = [
-    "consul-service-checks",
     "consul-token-secret-managed",
     "consul-task-role-tags",
     "consul-gateway-kind-tag",
@@ -39,6 +38,7 @@ const WITHOUT_EXAMPLE: [&str; 10] = [
     "consul-server-tags",
     "consul-upstream-misspelt",
     "consul-end-of-support",
+    "consul-service-checks",
     "consul-task-role-shared",
     "appmesh-mesh-end-of-service",
 ];

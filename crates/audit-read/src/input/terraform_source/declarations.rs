@@ -298,7 +298,8 @@ fn target_types(module: &Module<'_>, service: &Block) -> Vec<Option<String>> {
     let of_balancer = |balancer: &Block| {
         let arn = balancer.body.attribute("target_group_arn")?;
         let Target::Resource(name) = target(module, arn, "aws_lb_target_group")? else { return None };
-        let is_it = |block: &&Block| block.label(0) == Some("aws_lb_target_group") && block.label(1) == Some(&name);
+        let is_it =
+            |block: &&Block| block.label(0) == Some("aws_lb_target_group") && block.label(1) == Some(name.as_str());
         let group = module.directory().resources.iter().find(is_it)?;
         match group.body.attribute("target_type") {
             None => Some("instance".to_owned()),

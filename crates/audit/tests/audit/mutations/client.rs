@@ -93,11 +93,11 @@ consul-proxy-open-files-default: sidecar-proxy / ulimits[nofile].name = "nproc"
 consul-client-script: `-aws-include-entity ` becomes ``
 consul-client-script: `-aws-auto-bearer-token ` becomes ``
 consul-client-script: `-method iam-ecs-client-token` becomes `-method iam-ecs-service-token`
-consul-client-script: `cat /consul/client-token` becomes `cat /consul/agent-token`
+consul-client-configuration consul-client-script: `cat /consul/client-token` becomes `cat /consul/agent-token`
 
 [Client]
 consul-sidecar-proxy-image: sidecar-proxy / image = "nginx:1.27"
-consul-sidecar-proxy-health-check: sidecar-proxy / image = "envoyproxy/envoy-distroless:v1.20.7"
+ok: sidecar-proxy / image = "mirror/nginx:v1.20.7"
 // The name differs from the tag's and from the secret's.
 consul-service-name-tag consul-service-secret: config.service.name = "shop"
 consul-service-token: consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN] = absent
