@@ -203,7 +203,9 @@ fn principals(statement: &Node) -> Vec<Option<String>> {
         names
     };
     let of_iam = statement.get("Principal").into_iter().flat_map(|principal| match &principal.value {
-        Value::Map(entries) => entries.iter().flat_map(|entry| of_kind(Some(entry.key.as_str()), &entry.node)).collect(),
+        Value::Map(entries) => {
+            entries.iter().flat_map(|entry| of_kind(Some(entry.key.as_str()), &entry.node)).collect()
+        }
         _ => named(principal),
     });
     let of_block = |block: &Node| {
