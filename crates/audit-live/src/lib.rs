@@ -200,12 +200,15 @@ fn service_use(service: &RunningService, definition: &TaskDefinition, place: &Pl
         launch_type: field(&service.launch_type),
         strategy: field(&service.strategy),
         controller: field(&service.controller),
+        // ECS has checked the role of a service that exists.
+        execute_command: Field { value: Maybe::Unknown, place: place.clone() },
         // Only the inventory of files lists them.
         capacity_providers: unread(place),
         // Its tags are copied to tasks only with SERVICE, which is in `propagate_tags`.
         tags: unread(place),
         // A service that exists has valid ones.
         load_balancers: unread(place),
+        settings: None,
         place: place.clone(),
     }
 }

@@ -18,8 +18,11 @@ pub(crate) async fn of(inventory: &dyn Inventory, definition: &TaskDefinition, d
             Ok(json) => json,
             Err(error) => return Some(LostTag::Unread(earlier.short_name(), error.to_string())),
         };
-        let (definitions, _) = read(earlier.as_str(), &json);
-        let earlier_definition = definitions.first()?;
+        let (definitions, problem) = read(earlier.as_str(), &json);
+        let Some(earlier_definition) = definitions.first() else {
+            let why = problem.map_or_else(|| "ECS describes no task definition".to_owned(), |problem| problem.reason);
+            return Some(LostTag::Unread(earlier.short_name(), why));
+        };
         if has_tag(earlier_definition) {
             let text = |field: &str| described.get("taskDefinition")?.get(field)?.as_str().map(str::to_owned);
             return Some(LostTag::From {

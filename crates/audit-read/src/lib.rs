@@ -40,8 +40,8 @@ impl Material {
     pub fn files(&self) -> impl Iterator<Item = &Arc<SourceFile>> {
         let of_definitions = self.definitions.iter().flat_map(|definition| {
             let services = definition.services.iter().map(|service| &service.file);
-            let role = definition.declared_role.iter().map(|role| &role.file);
-            std::iter::once(&definition.file).chain(services).chain(role)
+            let roles = definition.declared_role.iter().chain(&definition.declared_execution_role);
+            std::iter::once(&definition.file).chain(services).chain(roles.map(|role| &role.file))
         });
         of_definitions.chain(self.resources.all.iter().map(|resource| &resource.file))
     }

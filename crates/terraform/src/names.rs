@@ -38,6 +38,7 @@ impl Scope for Module<'_> {
                 None => Some(attribute_of_resource(self, root, operators, span, frame)),
             },
             ("each" | "count", _) => Some(self.unknown(frame, span, &format!("{root} is not known"))),
+            _ if let Some(name) = name_of_resource(self, root, operators, frame) => Some(name.placed(span)),
             _ => Some(attribute_of_resource(self, root, operators, span, frame)),
         }
     }
@@ -96,6 +97,25 @@ fn template_file(
         evaluate(module, &attribute.expression, Frame { depth: frame.depth + 1, ..Frame::of(attribute.file) })
     };
     Some((value("template")?, value("vars")))
+}
+
+/// The attribute `name` of a resource of this module that has one instance, if its block says it.
+fn name_of_resource(
+    module: &Module<'_>,
+    kind: &str,
+    operators: &[&TraversalOperator],
+    frame: Frame<'_>,
+) -> Option<Node> {
+    let [name, attribute] = operators else { return None };
+    let name =
+        attribute_name(name).filter(|_| kind.starts_with("aws_") && attribute_name(attribute) == Some("name"))?;
+    let directory = Rc::clone(&module.directory);
+    let is_it = |block: &&Block| block.label(0) == Some(kind) && block.label(1) == Some(name);
+    let body = &directory.resources.iter().find(is_it)?.body;
+    let has_instances = ["count", "for_each"].iter().any(|name| body.attribute(name).is_some());
+    let argument = body.attribute("name").filter(|_| !has_instances)?;
+    let frame = Frame { depth: frame.depth + 1, ..Frame::of(argument.file) };
+    evaluate(module, &argument.expression, frame).filter(|value| value.text().is_some())
 }
 
 /// The text of a template with its variables.

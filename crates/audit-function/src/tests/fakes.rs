@@ -42,8 +42,13 @@ pub(crate) struct Account {
 
 impl Account {
     /// Adds a revision, as `DescribeTaskDefinition` answers it.
-    pub(crate) fn with(mut self, answer: Value) -> Self {
+    pub(crate) fn with(self, answer: Value) -> Self {
         let arn = answer["taskDefinition"]["taskDefinitionArn"].as_str().unwrap().to_owned();
+        self.answering(arn, answer)
+    }
+
+    /// Adds an answer to `DescribeTaskDefinition`, which need not have a definition.
+    pub(crate) fn answering(mut self, arn: String, answer: Value) -> Self {
         self.definitions.insert(arn, answer);
         self
     }

@@ -276,3 +276,16 @@ async fn tag_that_no_earlier_revision_had_is_missing_and_what_could_not_be_read_
     let unknown = "the tag consul.hashicorp.com/mesh is missing (whether checkout:41 had it is unknown: ";
     assert!(messages[0].starts_with(unknown) && messages[0].contains("ECS does not know it"), "{messages:?}");
 }
+
+/// An answer without a definition that can be read does not mean that no earlier revision had the tag.
+#[tokio::test]
+async fn earlier_revision_whose_answer_has_no_definition_is_unknown() {
+    let earlier = "arn:aws:ecs:eu-central-1:111122223333:task-definition/checkout:41".to_owned();
+    for answer in [json!({ "taskDefinition": null }), json!({ "taskDefinition": [] }), json!({})] {
+        let account = Account::default().with(checkout(42, &json!([]))).answering(earlier.clone(), answer.clone());
+        let (messages, described) = announced_of(account, 42).await;
+        let unknown = "the tag consul.hashicorp.com/mesh is missing (whether checkout:41 had it is unknown: ";
+        assert!(messages.len() == 1 && messages[0].starts_with(unknown), "{answer}: {messages:?}");
+        assert_eq!(described, ["checkout:42", "checkout:41"]);
+    }
+}

@@ -12,7 +12,6 @@ mod tag;
 mod task;
 mod volume;
 
-pub(crate) use self::role::{PolicyDocument, grants_no_lookup};
 pub use self::{
     container::{
         Container, ContainerHealthCheck, DEFAULT_STOP_TIMEOUT, Dependency, MountPoint, PortMapping, RestartPolicy,
@@ -23,8 +22,11 @@ pub use self::{
     order::{After, Before, Order},
     read::service_use,
     reader::Mismatch,
-    role::{IamRole, Statement},
+    role::{IamRole, PolicyDocument, Statement},
     tag::Tag,
-    task::{HashiCorpModule, LoadBalancer, LostTag, ModuleCall, ProxyConfiguration, ServiceUse, TaskDefinition},
+    task::{
+        HashiCorpModule, LoadBalancer, LostTag, ModuleCall, Network, ProxyConfiguration, ServiceSettings, ServiceUse,
+        TaskDefinition,
+    },
     volume::{FileSystem, Volume},
 };

@@ -11,7 +11,7 @@ use super::{
     field::{Field, List, Maybe, Text},
     reader::{MapReader, Mismatch, read_map},
     tag::Tag,
-    task::{LoadBalancer, ProxyConfiguration, ServiceUse, TaskDefinition},
+    task::{LoadBalancer, Network, ProxyConfiguration, ServiceSettings, ServiceUse, TaskDefinition},
     volume::Volume,
 };
 use document::{Node, SourceFile};
@@ -49,6 +49,7 @@ impl TaskDefinition {
                 task_role: reader.text("taskRoleArn"),
                 declared_role: None,
                 execution_role: reader.text("executionRoleArn"),
+                declared_execution_role: None,
                 volumes: reader.maps("volumes", Volume::read),
                 containers: numbered(reader.maps("containerDefinitions", container)),
                 proxy: reader.map("proxyConfiguration", proxy),
@@ -80,11 +81,26 @@ pub fn service_use(
         launch_type: reader.text("launchType"),
         strategy: reader.map("deploymentConfiguration", |deployment| deployment.text("strategy")).flatten(),
         controller: reader.map("deploymentController", |controller| controller.text("type")).flatten(),
+        execute_command: reader.flag("enableExecuteCommand"),
         capacity_providers: reader.maps("capacityProviderStrategy", |item| item.text("capacityProvider")),
         tags: reader.maps("tags", Tag::read),
         load_balancers: reader.maps("loadBalancers", LoadBalancer::read),
+        settings: Some(settings(&reader)),
         place: reader.place(),
     })
+}
+
+fn settings(reader: &MapReader<'_>) -> ServiceSettings {
+    let percent = |key| reader.map("deploymentConfiguration", |deployment| deployment.number(key)).flatten();
+    let network = |network: &MapReader<'_>| network.map("awsvpcConfiguration", Network::read);
+    ServiceSettings {
+        cluster: reader.text("cluster"),
+        network: reader.map("networkConfiguration", network).flatten(),
+        scheduling: reader.text("schedulingStrategy"),
+        minimum_percent: percent("minimumHealthyPercent"),
+        maximum_percent: percent("maximumPercent"),
+        grace_period: reader.number("healthCheckGracePeriodSeconds"),
+    }
 }
 
 fn numbered(mut containers: List<Container>) -> List<Container> {

@@ -9,51 +9,128 @@ use super::{
     reader::read_map,
     tag::Tag,
 };
-use document::{HOLE, Node, Place, SourceFile, Span, Value, embedded_json};
+use document::{Entry, HOLE, Node, Place, SourceFile, Span, Value, embedded_json};
 
 /// An IAM role of the input. Source: <https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html>
 #[derive(Debug, Clone)]
 pub struct IamRole {
     /// The file that it is from.
     pub file: Arc<SourceFile>,
+    pub name: Field<Text>,
     /// Absent means `/`.
     pub path: Field<Text>,
     pub tags: List<Tag>,
+    /// The statements of its trust policy, if all of them are known: who may assume it.
+    pub trust: Option<Vec<Statement>>,
     /// The statements of its policies, if all of them are in the input.
     pub statements: Option<Vec<Statement>>,
+    /// Its trust policy and policies, as far as they are in the input and known.
+    pub documents: Vec<PolicyDocument>,
+    /// Whether the definition refers to it by its name, and not by its ARN.
+    pub is_named: bool,
     /// The bytes that findings point at.
     pub place: Place,
 }
 
 impl IamRole {
-    /// Reads a role with the documents of its policies, if all of them are in the input. `None` if a value has another type
-    /// than in IAM's API.
+    /// Reads a role with the document of its trust policy, if it is known, and those of its policies, if all of them are in
+    /// the input. `None` if a value has another type than in IAM's API.
     pub(crate) fn read(
         file: Arc<SourceFile>,
         node: &Node,
         dialect: Dialect,
+        trust: Option<PolicyDocument>,
         policies: Option<Vec<PolicyDocument>>,
+        is_named: bool,
     ) -> Option<Self> {
-        let statements = policies.and_then(|documents| statements(&documents));
+        let trust = trust.and_then(PolicyDocument::parsed);
+        // IAM refuses a trust policy without statements: the file is an excerpt, and the policies are not shown either.
+        let is_excerpt =
+            trust.as_ref().is_some_and(|trust| trust.node.children().is_empty() && !trust.node.is_unknown());
+        let policies = policies
+            .filter(|_| !is_excerpt)
+            .and_then(|documents| documents.into_iter().map(PolicyDocument::parsed).collect::<Option<Vec<_>>>());
         let (role, mismatches) = read_map(node, dialect, String::new(), |reader| Self {
             file,
+            name: reader.text("roleName"),
             path: reader.text("path"),
             tags: reader.maps("tags", Tag::read),
-            statements,
+            trust: trust.as_ref().and_then(|document| statements(std::slice::from_ref(document))),
+            statements: policies.as_deref().and_then(statements),
+            documents: trust.into_iter().chain(policies.into_iter().flatten()).collect(),
+            is_named,
             place: reader.place(),
         });
         role.filter(|_| mismatches.is_empty())
     }
 }
 
-/// AWS's managed policies that tasks usually have, and that do not allow to look up instances or tasks.
-const MANAGED: [&str; 3] = ["AmazonECSTaskExecutionRolePolicy", "AWSXRayDaemonWriteAccess", "AWSAppMeshEnvoyAccess"];
+/// AWS's managed policies that tasks usually have, and what they allow for all resources. Source:
+/// <https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonECSTaskExecutionRolePolicy.html>
+const MANAGED: [(&str, &[&str]); 5] = [
+    (
+        "service-role/AmazonECSTaskExecutionRolePolicy",
+        &[
+            "ecr:GetAuthorizationToken",
+            "ecr:BatchCheckLayerAvailability",
+            "ecr:GetDownloadUrlForLayer",
+            "ecr:BatchGetImage",
+            "logs:CreateLogStream",
+            "logs:PutLogEvents",
+        ],
+    ),
+    ("AWSXRayDaemonWriteAccess", &["xray:*"]),
+    ("AWSAppMeshEnvoyAccess", &["appmesh:StreamAggregatedResources"]),
+    ("AWSAppMeshReadOnly", &["appmesh:Describe*", "appmesh:List*"]),
+    ("CloudWatchLogsFullAccess", &["logs:*"]),
+];
 
 /// The document of a policy, and the file that it is from.
-#[derive(Debug)]
-pub(crate) struct PolicyDocument {
-    pub(crate) file: Arc<SourceFile>,
-    pub(crate) node: Node,
+#[derive(Debug, Clone)]
+pub struct PolicyDocument {
+    pub file: Arc<SourceFile>,
+    /// Its keys are spelled as in IAM, or as in Terraform's data source.
+    pub node: Node,
+    /// The ARN, if it is one of AWS's managed policies, which has another path.
+    pub managed_elsewhere: Option<&'static str>,
+}
+
+impl PolicyDocument {
+    pub(crate) fn new(file: &Arc<SourceFile>, node: Node) -> Self {
+        Self { file: Arc::clone(file), node, managed_elsewhere: None }
+    }
+
+    /// The document itself, if it is JSON in a text.
+    fn parsed(self) -> Option<Self> {
+        let node = match &self.node.value {
+            Value::Text(_) => embedded_json(&self.file.text, &self.node).ok()?,
+            _ => self.node,
+        };
+        Some(Self { node, ..self })
+    }
+
+    /// Its statements; `None` if they are not known.
+    pub fn statements(&self) -> Option<&[Node]> {
+        listed(["Statement", "statement"].iter().find_map(|name| self.node.get(name))?)
+    }
+
+    /// What one of AWS's managed policies that tasks usually have says, at the place of its ARN.
+    pub(crate) fn managed(file: &Arc<SourceFile>, arn: &Node) -> Option<Self> {
+        let text = arn.as_text()?;
+        let name = text.rsplit('/').next()?;
+        let (path, actions) = MANAGED.iter().find(|(path, _)| path.rsplit('/').next() == Some(name))?;
+        let found = text.split_once(":iam::aws:policy/").map(|(_, path)| path);
+        let node = |value| Node { value, place: Place::fixed(arn.place.span) };
+        let text = |text: &str| node(Value::Text(text.to_owned()));
+        let map = |entries: Vec<(&str, Node)>| {
+            let entries = entries.into_iter().map(|(key, value)| Entry::new(key, arn.place.span, value));
+            node(Value::Map(entries.collect()))
+        };
+        let actions = node(Value::List(actions.iter().map(|action| text(action)).collect()));
+        let statement = map(vec![("Effect", text("Allow")), ("Action", actions), ("Resource", text("*"))]);
+        let managed_elsewhere = found.filter(|found| found != path).map(|_| *path);
+        Some(Self { managed_elsewhere, ..Self::new(file, map(vec![("Statement", statement)])) })
+    }
 }
 
 /// A statement of a policy.
@@ -65,7 +142,10 @@ pub struct Statement {
     pub is_allowing: bool,
     /// With wildcards.
     pub actions: Vec<String>,
-    /// With wildcards; `None` for one that is not known. Empty if they are written as exceptions.
+    /// Whom a trust policy is about: services, accounts, roles; `None` for one that is not known.
+    pub principals: Vec<Option<String>>,
+    /// With wildcards, and maybe with parts that are not known; `None` for one that is not known at all. Empty if they are
+    /// written as exceptions.
     pub resources: Vec<Option<String>>,
     /// The condition, if it has one: its keys and strings, as far as they are known.
     pub condition: Option<String>,
@@ -92,8 +172,9 @@ impl Statement {
             file: Arc::clone(&document.file),
             is_allowing,
             actions: actions.iter().map(|action| action.text().map(str::to_owned)).collect::<Option<_>>()?,
+            principals: principals(statement),
             resources: match resources.map(|node| (listed(node), node)) {
-                Some((Some(items), _)) => items.iter().map(known).collect(),
+                Some((Some(items), _)) => items.iter().map(partly_known).collect(),
                 Some((None, _)) => vec![None],
                 None => Vec::new(),
             },
@@ -101,6 +182,46 @@ impl Statement {
             span: place.span,
         })
     }
+}
+
+/// Whom a statement of a trust policy is about: in IAM a map of kinds or `*`, in Terraform's data source blocks. One who is
+/// written as an exception is not known.
+fn principals(statement: &Node) -> Vec<Option<String>> {
+    if ["NotPrincipal", "not_principals"].iter().any(|key| statement.get(key).is_some()) {
+        return vec![None];
+    }
+    let named = |node: &Node| match listed(node) {
+        Some(items) => items.iter().map(known).collect(),
+        None => vec![None],
+    };
+    // Accounts, roles and federated users are no services, whoever they are.
+    let of_kind = |kind: Option<&str>, node: &Node| {
+        let mut names: Vec<Option<String>> = named(node);
+        if let Some(kind @ ("AWS" | "Federated" | "CanonicalUser")) = kind {
+            names.iter_mut().filter(|name| name.is_none()).for_each(|name| *name = Some(kind.to_owned()));
+        }
+        names
+    };
+    let of_iam = statement.get("Principal").into_iter().flat_map(|principal| match &principal.value {
+        Value::Map(entries) => {
+            entries.iter().flat_map(|entry| of_kind(Some(entry.key.as_str()), &entry.node)).collect()
+        }
+        _ => named(principal),
+    });
+    let of_block = |block: &Node| {
+        let kind = block.get("type").and_then(Node::text);
+        block.get("identifiers").map_or_else(|| vec![None], |names| of_kind(kind, names))
+    };
+    let blocks = statement.get("principals").into_iter().flat_map(|blocks| match listed(blocks) {
+        Some(blocks) => blocks.iter().flat_map(of_block).collect(),
+        None => vec![None],
+    });
+    of_iam.chain(blocks).collect()
+}
+
+/// A string that begins with a known part.
+fn partly_known(node: &Node) -> Option<String> {
+    node.as_text().filter(|text| !text.is_empty() && !text.starts_with(HOLE))
 }
 
 /// A string without unknown parts.
@@ -115,16 +236,10 @@ fn shown(node: &Node) -> String {
     node.text().map(str::to_owned).into_iter().chain(inside).chain(items).collect::<Vec<_>>().join(" ")
 }
 
-/// The statements of policy documents; `None` if not all of them are known. Their keys are spelled as in IAM, or as in
-/// Terraform's data source.
+/// The statements of policy documents; `None` if not all of them are known.
 fn statements(documents: &[PolicyDocument]) -> Option<Vec<Statement>> {
     documents.iter().try_fold(Vec::new(), |mut all, document| {
-        let node = match &document.node.value {
-            Value::Text(_) => embedded_json(&document.file.text, &document.node).ok()?,
-            _ => document.node.clone(),
-        };
-        let statements = ["Statement", "statement"].iter().find_map(|name| node.get(name))?;
-        for statement in listed(statements)? {
+        for statement in document.statements()? {
             all.push(Statement::read(document, statement)?);
         }
         Some(all)
@@ -138,9 +253,4 @@ fn listed(node: &Node) -> Option<&[Node]> {
         Value::Unknown => None,
         _ => Some(std::slice::from_ref(node)),
     }
-}
-
-/// Whether an ARN names a managed policy that does not allow to look up instances or tasks.
-pub(crate) fn grants_no_lookup(arn: &Node) -> bool {
-    arn.text().and_then(|arn| arn.rsplit('/').next()).is_some_and(|name| MANAGED.contains(&name))
 }

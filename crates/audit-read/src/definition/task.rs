@@ -60,6 +60,8 @@ pub struct TaskDefinition {
     pub declared_role: Option<IamRole>,
     /// The role with which ECS pulls images and reads secrets.
     pub execution_role: Field<Text>,
+    /// That role, if the input declares it.
+    pub declared_execution_role: Option<IamRole>,
     pub volumes: List<Volume>,
     pub containers: List<Container>,
     /// App Mesh's proxy configuration.
@@ -263,21 +265,66 @@ pub struct ServiceUse {
     pub strategy: Field<Text>,
     /// What deploys it: `ECS`, `CODE_DEPLOY` or `EXTERNAL`.
     pub controller: Field<Text>,
+    /// Whether `ExecuteCommand` may run programs in its tasks.
+    pub execute_command: Field<bool>,
     /// The names of its capacity providers, which it has instead of a launch type.
     pub capacity_providers: List<Field<Text>>,
     /// The tags of the service itself.
     pub tags: List<Tag>,
     pub load_balancers: List<LoadBalancer>,
+    /// What else a file says of it; `None` of a service that exists, which ECS has accepted.
+    pub settings: Option<ServiceSettings>,
     /// The bytes that findings point at.
     pub place: Place,
 }
 
+impl ServiceUse {
+    /// With the types of the targets of its load balancers, if they are as many: `None` for one that is not known.
+    #[must_use]
+    pub(crate) fn with_target_types(mut self, types: Vec<Option<String>>) -> Self {
+        let balancers = &mut self.load_balancers.items;
+        if balancers.len() == types.len() {
+            for (balancer, target_type) in balancers.iter_mut().zip(types) {
+                let value = target_type.map_or(Maybe::Unknown, |text| Maybe::Known(Text(text)));
+                balancer.target_type = Field { value, place: balancer.place.clone() };
+            }
+        }
+        self
+    }
+}
+
+/// Settings of a service. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateService.html>
+#[derive(Debug, Clone)]
+pub struct ServiceSettings {
+    /// The cluster of its tasks; absent means the default one.
+    pub cluster: Field<Text>,
+    /// The network of its tasks with `awsvpc`.
+    pub network: Field<Network>,
+    /// `REPLICA` or `DAEMON`.
+    pub scheduling: Field<Text>,
+    /// The percentages of its tasks that run at least and at most while it is deployed.
+    pub minimum_percent: Field<u64>,
+    pub maximum_percent: Field<u64>,
+    /// The seconds for which ECS ignores health checks of the load balancer.
+    pub grace_period: Field<u64>,
+}
+
 record! {
+    /// The network of a service's tasks.
+    pub struct Network {
+        /// `ENABLED` or `DISABLED`.
+        public_ip: text("assignPublicIp"),
+        subnets: words("subnets"),
+    }
+
     /// A load balancer of a service. Source:
     /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html>
     pub struct LoadBalancer {
         /// The container that gets the requests.
         container: text("containerName"),
         container_port: number("containerPort"),
+        /// `ip` or `instance`: what its target group has as targets, if the input declares it.
+        target_type: text("targetType"),
     }
 }

@@ -6,6 +6,7 @@ mod cloudformation;
 mod gathered;
 mod paths;
 mod source;
+mod terraform_app_mesh;
 mod terraform_attributes;
 mod terraform_show;
 mod terraform_source;

@@ -16,8 +16,16 @@ const SAME_FORM: [(&str, &str); 9] = [
     ("execution_role_arn", "executionRoleArn"),
 ];
 
-const SAME_FORM_OF_SERVICE: [(&str, &str); 3] =
-    [("name", "serviceName"), ("propagate_tags", "propagateTags"), ("launch_type", "launchType")];
+const SAME_FORM_OF_SERVICE: [(&str, &str); 5] = [
+    ("cluster", "cluster"),
+    ("name", "serviceName"),
+    ("propagate_tags", "propagateTags"),
+    ("launch_type", "launchType"),
+    ("scheduling_strategy", "schedulingStrategy"),
+];
+
+/// The attribute of a service that is true or false.
+const EXECUTE_COMMAND: &str = "enable_execute_command";
 
 /// A task definition. `is_set` returns whether the source sets an attribute; `None` if the plan does not show it.
 pub(super) fn definition_node(
@@ -50,11 +58,21 @@ pub(super) fn definition_node(
 
 pub(super) fn service_node(values: &Node, place: &Place) -> Node {
     let mut entries = renamed(values, &SAME_FORM_OF_SERVICE);
+    let execute_command = values.get(EXECUTE_COMMAND).map(bool_of);
+    entries.extend(execute_command.map(|node| entry("enableExecuteCommand", node)));
     let nested = |own, names| nested_blocks(values, own, names);
     let strategy = nested("capacity_provider_strategy", &[("capacity_provider", "capacityProvider")]);
     let balancers = nested("load_balancer", &[("container_name", "containerName")]);
-    let deployment =
-        single_block(values, "deployment_configuration", |block| renamed(block, &[("strategy", "strategy")]));
+    let deployment = deployment(values, place);
+    let network = single_block(values, "network_configuration", |block| {
+        let subnets = block.get("subnets").map(|subnets| entry("subnets", subnets.clone()));
+        let public_ip = block.get("assign_public_ip").map(|is_on| entry("assignPublicIp", switched(is_on)));
+        let inside = Value::Map(subnets.into_iter().chain(public_ip).collect());
+        vec![entry("awsvpcConfiguration", Node { value: inside, place: block.place.clone() })]
+    });
+    entries.extend(network.map(|node| entry("networkConfiguration", node)));
+    let grace_period = values.get("health_check_grace_period_seconds");
+    entries.extend(grace_period.map(|node| entry("healthCheckGracePeriodSeconds", number_of(node))));
     let controller = single_block(values, "deployment_controller", |block| renamed(block, &[("type", "type")]));
     entries.extend(deployment.map(|node| entry("deploymentConfiguration", node)));
     entries.extend(controller.map(|node| entry("deploymentController", node)));
@@ -65,8 +83,8 @@ pub(super) fn service_node(values: &Node, place: &Place) -> Node {
 }
 
 pub(super) fn role_node(values: &Node, place: &Place) -> Node {
-    let path = renamed(values, &[("path", "path")]).into_iter();
-    let entries = path.chain(tags(values).map(|node| entry("tags", node))).collect();
+    let names = renamed(values, &[("name", "roleName"), ("path", "path")]).into_iter();
+    let entries = names.chain(tags(values).map(|node| entry("tags", node))).collect();
     Node { value: Value::Map(entries), place: place.clone() }
 }
 
@@ -172,6 +190,41 @@ fn number_of(value: &Node) -> Node {
         Some(digits) => Node { value: Value::Number(digits.to_owned()), place: value.place.clone() },
         None => value.clone(),
     }
+}
+
+/// The configuration of deployments: the strategy is in a block, the percentages are arguments of the service.
+fn deployment(values: &Node, place: &Place) -> Option<Node> {
+    let block = single_block(values, "deployment_configuration", |block| renamed(block, &[("strategy", "strategy")]));
+    let percentages = [
+        ("deployment_minimum_healthy_percent", "minimumHealthyPercent"),
+        ("deployment_maximum_percent", "maximumPercent"),
+    ];
+    let percentages: Vec<Entry> =
+        percentages.into_iter().filter_map(|(own, ecs)| Some(entry(ecs, number_of(values.get(own)?)))).collect();
+    match block {
+        Some(mut block) => {
+            if let Value::Map(entries) = &mut block.value {
+                entries.extend(percentages);
+            }
+            Some(block)
+        }
+        None => (!percentages.is_empty()).then(|| Node { value: Value::Map(percentages), place: place.clone() }),
+    }
+}
+
+/// `ENABLED` or `DISABLED`, where the provider has true or false.
+fn switched(is_on: &Node) -> Node {
+    let value = match bool_of(is_on).value {
+        Value::Bool(is_on) => Value::Text(if is_on { "ENABLED" } else { "DISABLED" }.to_owned()),
+        _ => Value::Unknown,
+    };
+    Node { value, place: is_on.place.clone() }
+}
+
+/// A value where the provider has true or false: Terraform converts strings.
+fn bool_of(value: &Node) -> Node {
+    let value_of = |text: &str| text.parse().map_or(Value::Unknown, Value::Bool);
+    Node { value: value.text().map_or_else(|| value.value.clone(), value_of), place: value.place.clone() }
 }
 
 /// A map of strings as a list of names and values, as in ECS's API. Edits do not reach it, because the source has a map.

@@ -1,6 +1,6 @@
 //! App Mesh: Envoy's container, the roles of its task, and the X-Ray daemon that takes its traces.
 
-use super::{prelude::*, service::tcp_ports};
+use super::{permissions::Call, prelude::*, service::tcp_ports, task_role::of_calls};
 use crate::subject::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, Release, image_of, is_observer, is_xray_daemon};
 use audit_read::{app_mesh::ResourceKind, definition::Variable};
 
@@ -33,7 +33,7 @@ fn check_envoy_health_check(subject: &Subject<'_>) -> Option<Draft> {
     Some(Draft::new(envoy.health_check.span(), message, help).of(envoy))
 }
 
-fn admin_port(envoy: &Container) -> Option<&str> {
+pub(super) fn admin_port(envoy: &Container) -> Option<&str> {
     match envoy.variable("ENVOY_ADMIN_ACCESS_PORT") {
         Maybe::Absent => Some("9901"),
         Maybe::Known(variable) => variable.value.text(),
@@ -274,13 +274,25 @@ fn check_execution_role(subject: &Subject<'_>) -> Option<Draft> {
 }
 
 pub(super) static APPMESH_TASK_ROLE: Rule =
-    Rule::once_per_task(page!("appmesh-task-role", in APP_MESH), Applies::AppMesh, check_task_role);
+    Rule::of_task(page!("appmesh-task-role", in APP_MESH), Applies::AppMesh, check_task_role);
 
-fn check_task_role(subject: &Subject<'_>) -> Option<Draft> {
-    let role = &subject.definition.task_role;
-    let message = "the definition runs on Fargate, but has no task role";
-    (role.is_absent() && subject.definition.runs_on_fargate())
-        .then(|| Draft::new(role.span(), message, "set taskRoleArn to a role that ECS tasks may assume"))
+fn check_task_role(subject: &Subject<'_>, findings: &mut Findings) {
+    let definition = subject.definition;
+    let role = &definition.task_role;
+    if role.is_absent() && definition.runs_on_fargate() {
+        let message = "the definition runs on Fargate, but has no task role";
+        findings.add(Draft::new(role.span(), message, "set taskRoleArn to a role that ECS tasks may assume"));
+    }
+    let Some((envoy, role)) = subject.envoy().zip(definition.declared_role.as_ref()) else { return };
+    let (Some(mesh), Some(statements)) = (&subject.app_mesh, &role.statements) else { return };
+    let resource = mesh.resource().map_or_else(
+        || "mesh/*".to_owned(),
+        |MeshResource { mesh, kind, name }| format!("mesh/{mesh}/{}/{name}", kind.key()),
+    );
+    let call =
+        Call { action: "appmesh:StreamAggregatedResources", resources: vec![format!("arn:*:appmesh:*:*:{resource}")] };
+    let who = format!("{} gets its configuration from App Mesh", envoy.label());
+    findings.extend(of_calls(role, statements, &[call], &who).into_iter().map(|draft| draft.of(envoy)));
 }
 
 pub(super) static APPMESH_GATEWAY_MIXED: Rule =

@@ -2,12 +2,15 @@
 
 use std::{collections::BTreeSet, net::IpAddr, ops::RangeInclusive};
 
-use super::prelude::*;
+use super::{prelude::*, service::shown};
 use crate::{
     rule::{ResourceFindings, TaskFindings},
     subject::MeshResource,
 };
-use audit_read::app_mesh::{Presence, Reference, Resource, ResourceKind, Resources};
+use audit_read::{
+    app_mesh::{Presence, Reference, Resource, ResourceKind, Resources},
+    definition::PortMapping,
+};
 use document::{Node, Span, Value};
 
 pub(super) static APPMESH_END_OF_SERVICE: Rule =
@@ -196,6 +199,13 @@ pub(super) static APPMESH_LISTENER_APP_PORT: Rule =
 
 fn check_listener_app_port(resources: &Resources, subjects: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for subject in subjects {
+        for (listener, gateway, mapped) in unmapped(resources, subject) {
+            let (label, definition) = (gateway.label(), subject.definition.label());
+            let port = listener.as_text().unwrap_or_default();
+            let message = format!("{label} listens on {port}, but Envoy of {definition} maps {mapped}");
+            let help = format!("let it listen on {mapped}, or map {port}");
+            findings(gateway, Draft::new(listener.place.span, message, help));
+        }
         let Some((ports, node)) = ports_and_node(resources, subject) else { continue };
         for listener in node.listeners().filter_map(|mapping| mapping.get("port")) {
             let Some(port) = listener.number().filter(|port| !ports.contains(port)) else { continue };
@@ -206,6 +216,24 @@ fn check_listener_app_port(resources: &Resources, subjects: &[Subject<'_>], find
             findings(node, Draft::new(listener.place.span, message, help));
         }
     }
+}
+
+/// The ports of a virtual gateway's listeners that its Envoy does not map, with the ports that it maps.
+fn unmapped<'r>(resources: &'r Resources, subject: &Subject<'_>) -> Vec<(&'r Node, &'r Resource, String)> {
+    let of_gateway = || {
+        let MeshResource { mesh, kind, name } = subject.app_mesh.as_ref()?.resource()?;
+        let gateway = resources.named(kind, mesh, name, &subject.definition.file);
+        let gateway = gateway.filter(|_| kind == ResourceKind::VirtualGateway)?;
+        let mappings = &subject.envoy()?.port_mappings;
+        let ports = mappings.items.iter().map(PortMapping::ports).collect::<Option<Vec<_>>>()?;
+        (mappings.is_complete && !ports.is_empty()).then_some((gateway, ports))
+    };
+    let Some((gateway, ports)) = of_gateway() else { return Vec::new() };
+    let is_mapped = |port: i64| ports.iter().any(|mapped| u64::try_from(port).is_ok_and(|port| mapped.contains(&port)));
+    let shown = ports.iter().map(shown).collect::<Vec<_>>().join(", ");
+    let listened = gateway.listeners().filter_map(|mapping| mapping.get("port"));
+    let unmapped = listened.filter(|port| port.number().is_some_and(|port| !is_mapped(port)));
+    unmapped.map(|port| (port, gateway, shown.clone())).collect()
 }
 
 /// The `AppPorts` of a definition, and the virtual node that its Envoy represents.

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use serde_json::json;
 
 use super::{
+    app_mesh_envoy::admin_port,
     prelude::*,
     service::{has_known_ports, is_single, shown, tcp_ports},
 };
@@ -24,9 +25,19 @@ fn check_app_ports(subject: &Subject<'_>) -> Option<Draft> {
         (Maybe::Known(property), Some(items)) if items.is_empty() => {
             (property.value.span(), "AppPorts lists no port".to_owned())
         }
+        (Maybe::Known(property), Some(_)) if let Some(port) = of_envoy(subject, proxy) => {
+            (property.value.span(), format!("AppPorts lists {port}, a port of Envoy's own"))
+        }
         _ => return no_list_of_ports(proxy, "AppPorts"),
     };
     Some(Draft::new(span, message, "set AppPorts to the ports that the app listens on, separated by commas"))
+}
+
+/// A port in `AppPorts` that Envoy listens on itself: of its administration interface, or of redirected traffic.
+fn of_envoy(subject: &Subject<'_>, proxy: &ProxyConfiguration) -> Option<u16> {
+    let admin = subject.envoy().and_then(admin_port).and_then(|port| port.parse::<u16>().ok());
+    let own = [Some(15000), Some(15001), admin];
+    proxy.ports("AppPorts")?.into_iter().find(|port| own.contains(&Some(*port)))
 }
 
 /// Reports a property that must be a list of ports and is not.

@@ -1,7 +1,11 @@
 //! What the script of a client agent must do for mesh-init and Envoy.
 
-use super::{client_agent::agent, prelude::*};
-use crate::subject::{AgentScript, BINARY_DIRECTORY};
+use super::{client_agent::agent, login::CLIENT_METHOD, prelude::*};
+use crate::{
+    spelling::nearest,
+    subject::{AgentScript, BINARY_DIRECTORY},
+};
+use mesh::consul_ecs::SERVICE_METHOD;
 
 pub(super) static CONSUL_CLIENT_SCRIPT: Rule =
     Rule::of_task(page!("consul-client-script"), Applies::ConsulClient, check_script);
@@ -23,11 +27,28 @@ const DATACENTER: &str = "CONSUL_DATACENTER";
 /// What a script does, and what it should do instead.
 fn faults(subject: &Subject<'_>, client: &Container, script: &AgentScript<'_>) -> Vec<(String, String)> {
     let mut faults = Vec::new();
-    if let Some(end) = script.missing_end() {
+    let division = script.division();
+    if let Some(end) = &division.missing_end {
         let what = format!("has a here-document without its end {end}: the rest of the script is text");
         faults.push((what, format!("write {end} at the end of the text, alone in its line")));
         return faults;
     }
+    // An unknown part may have a quote or a block of its own.
+    let is_whole = script.script().is_some_and(|text| text.text().is_some());
+    if division.has_open_quote && is_whole {
+        faults.push(("has a quote that is not closed".to_owned(), "close the quote".to_owned()));
+        return faults;
+    }
+    if is_whole {
+        faults.extend(open_blocks(&division.code));
+    }
+    if script.starts_agent_in_background() {
+        let what = "starts the agent in the background, and ends the container";
+        faults.push((what.to_owned(), "remove the & at the end: exec consul agent …".to_owned()));
+    }
+    faults.extend(of_metadata(script));
+    faults.extend(misspelt_variables(client, script));
+    faults.extend(of_login(script));
     let is_server = script.starts_agent_with(&["server", "bootstrap", "bootstrap-expect"])
         || script.setting("server") == Some("true");
     if is_server {
@@ -47,6 +68,102 @@ fn faults(subject: &Subject<'_>, client: &Container, script: &AgentScript<'_>) -
     }
     if script.needs_variable(DATACENTER) && matches!(client.environment_has(DATACENTER), Maybe::Absent) {
         faults.push((format!("uses {DATACENTER}, which is not set"), format!("add {DATACENTER} to environment")));
+    }
+    faults
+}
+
+/// The words that begin a block of a script, and the word that ends it.
+const BLOCKS: [(&[&str], &str); 3] = [(&["while", "until", "for"], "done"), (&["if"], "fi"), (&["case"], "esac")];
+
+/// The words after which a command follows.
+const BEFORE_COMMANDS: [&str; 7] = ["do", "then", "else", "elif", "!", "{", "time"];
+
+fn open_blocks(code: &str) -> Vec<(String, String)> {
+    let commands = code.split(['\n', ';', '&', '|', '(', ')', '`']);
+    let first = commands.filter_map(|command| command.split_whitespace().find(|word| !BEFORE_COMMANDS.contains(word)));
+    let words: Vec<&str> = first.collect();
+    let count = |wanted: &[&str]| words.iter().filter(|word| wanted.contains(word)).count();
+    let open = BLOCKS.iter().filter(|(begins, end)| count(begins) > count(&[end]));
+    open.map(|(begins, end)| (format!("has {} without {end}", begins.join(" or ")), format!("add {end}"))).collect()
+}
+
+/// The keys of a network in the task's metadata. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-response.html>
+const OF_NETWORK: [&str; 10] = [
+    "NetworkMode",
+    "IPv4Addresses",
+    "IPv6Addresses",
+    "AttachmentIndex",
+    "MACAddress",
+    "IPv4SubnetCIDRBlock",
+    "IPv6SubnetCIDRBlock",
+    "DomainNameServers",
+    "PrivateDNSName",
+    "SubnetGatewayIpv4Address",
+];
+
+/// A key that jq does not find in the task's metadata: it prints null.
+fn of_metadata(script: &AgentScript<'_>) -> Option<(String, String)> {
+    let mut keys = script
+        .after(".Networks[0].")
+        .chain(script.after(".Networks[]."))
+        .map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default());
+    let wrong = keys.find(|key| !key.is_empty() && !OF_NETWORK.contains(key) && nearest(key, OF_NETWORK).is_some())?;
+    let meant = nearest(wrong, OF_NETWORK)?;
+    Some((
+        format!("reads the key {wrong} of the task's network, which the metadata do not have"),
+        format!("write {meant}"),
+    ))
+}
+
+/// Variables that are never set, and resemble one that is.
+fn misspelt_variables(client: &Container, script: &AgentScript<'_>) -> Vec<(String, String)> {
+    let assigned = script.assigned();
+    let given =
+        client.environment.items.iter().map(|it| &it.name).chain(client.secrets.items.iter().map(|it| &it.name));
+    let set: Vec<&str> = given.filter_map(Field::text).chain(assigned.iter().copied()).collect();
+    let mut seen = Vec::new();
+    for name in script.variables() {
+        let is_unset = !set.contains(&name) && matches!(client.environment_has(name), Maybe::Absent);
+        let is_own = name.starts_with("ECS_CONTAINER_") || name.starts_with("AWS_") || name.starts_with("CONSUL_");
+        if is_unset && !is_own && !seen.iter().any(|(seen, _)| *seen == name) {
+            seen.extend(nearest(name, set.iter().copied()).map(|meant| (name, meant)));
+        }
+    }
+    let fault = |(name, meant)| (format!("uses {name}, which is not set"), format!("write {meant}"));
+    seen.into_iter().map(fault).collect()
+}
+
+/// A login whose token is read from another file, or that lacks a flag which the method needs.
+fn of_login(script: &AgentScript<'_>) -> Vec<(String, String)> {
+    let mut faults = Vec::new();
+    for login in script.logins() {
+        let value = |flag: &str| {
+            let at = login.iter().position(|word| word.trim_start_matches('-').split('=').next() == Some(flag))?;
+            let word = login.get(at)?;
+            word.split_once('=').map(|(_, value)| value).or_else(|| login.get(at + 1).copied())
+        };
+        let has = |flag: &str| login.iter().any(|word| word.trim_start_matches('-').split('=').next() == Some(flag));
+        if let Some(path) = value("token-sink-file").filter(|path| !path.contains('$') && script.count(path) == 1) {
+            let what = format!("writes the token of its login to {path}, and never reads it");
+            faults.push((what, format!("read the token from {path}")));
+        }
+        // Only a login with one of these types is one of an auth method aws-iam.
+        if matches!(value("type"), Some("aws" | "aws-iam")) {
+            if !has("aws-include-entity") && value("method").is_some_and(|method| method.starts_with("iam-ecs-")) {
+                let what = "logs in without -aws-include-entity, but the auth method reads the tags of the role";
+                faults.push((what.to_owned(), "add -aws-include-entity".to_owned()));
+            }
+            if !has("aws-auto-bearer-token") && !has("bearer-token-file") {
+                let what = "logs in without -aws-auto-bearer-token, which makes the signed request";
+                faults.push((what.to_owned(), "add -aws-auto-bearer-token".to_owned()));
+            }
+            if value("method") == Some(SERVICE_METHOD) {
+                let what =
+                    format!("logs in at {SERVICE_METHOD}, the method of services, whose token may not register a node");
+                faults.push((what, format!("log in at {CLIENT_METHOD}")));
+            }
+        }
     }
     faults
 }

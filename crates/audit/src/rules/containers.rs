@@ -39,22 +39,6 @@ fn check_container_name(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-pub(super) static ECS_ESSENTIAL: Rule =
-    Rule::once_per_task(page!("ecs-essential"), Applies::EveryTask, check_essential);
-
-fn check_essential(subject: &Subject<'_>) -> Option<Draft> {
-    let containers = &subject.definition.containers;
-    // The meshes have rules of their own.
-    if subject.consul.is_some() || subject.app_mesh.is_some() || containers.items.is_empty() {
-        return None;
-    }
-    if !containers.lacks(|container| container.is_essential() != Some(false)) {
-        return None;
-    }
-    let span = containers.items.first()?.essential.span();
-    Some(Draft::new(span, "no container of the task is essential", "set essential to true for the one with the work"))
-}
-
 pub(super) static ECS_LOAD_BALANCER_TARGET: Rule =
     Rule::of_task(page!("ecs-load-balancer-target"), Applies::EveryTask, check_load_balancer_target);
 

@@ -1,12 +1,12 @@
 //! Logins, certificates, and credentials that are not in secrets.
 
-use super::{prelude::*, roles::has_no_path};
+use super::{permissions::Call, prelude::*, roles::has_no_path, task_role::of_calls};
 use crate::{
     spelling::nearest,
     subject::{AgentScript, CREDENTIALS, ConsulEcs, Feature, PlacedConfiguration, is_consul_ecs},
 };
 use audit_read::definition::{IamRole, Secret, Variable};
-use document::Span;
+use document::{HOLE, Span};
 use mesh::consul_ecs::{GATEWAY_KIND_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG};
 
 /// The names of the agent's tokens in its configuration.
@@ -109,7 +109,7 @@ fn check_task_role(subject: &Subject<'_>) -> Option<Draft> {
 }
 
 pub(super) static CONSUL_TASK_ROLE_TAGS: Rule =
-    Rule::of_task(page!("consul-task-role-tags"), Applies::ConsulDataplane, check_task_role_tags);
+    Rule::of_task(page!("consul-task-role-tags"), Applies::Consul, check_task_role_tags);
 
 fn check_task_role_tags(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = logs_in_as_role(subject) else { return };
@@ -135,6 +135,21 @@ fn check_task_role_tags(subject: &Subject<'_>, findings: &mut Findings) {
         let help = format!("set it to {USUAL_PATH}, unless iamRolePath of the controller is {path}");
         findings.add(Draft::new(role.path.span(), message, help).in_file(&role.file).severity(Severity::Info));
     }
+    if consul.configuration.flag("consulLogin.includeEntity", true) == Some(true) {
+        findings.extend(without_get_role(role));
+    }
+}
+
+/// With its entity, a login contains a call that the role has signed, and that Consul sends to IAM: for the role itself.
+fn without_get_role(role: &IamRole) -> Vec<Draft> {
+    let Some(statements) = &role.statements else { return Vec::new() };
+    let part = |field: &Field<Text>, default: &str| match &field.value {
+        Maybe::Known(text) => text.0.replace(HOLE, "*"),
+        Maybe::Absent => default.to_owned(),
+        Maybe::Unknown => "*".to_owned(),
+    };
+    let resources = vec![format!("arn:*:iam::*:role{}{}", part(&role.path, "/"), part(&role.name, "*"))];
+    of_calls(role, statements, &[Call { action: "iam:GetRole", resources }], "the login reads the task role")
 }
 
 /// The path of task roles unless the controller has another one.

@@ -25,6 +25,14 @@ fn check_duplicate_key(subject: &Subject<'_>, findings: &mut Findings) {
         let draft = Draft::new(repeated.last, message, "remove one of the two");
         findings.extend([draft.note(repeated.ignored, "this value has no effect")]);
     }
+    let tags = &subject.definition.tags.items;
+    for (index, tag) in tags.iter().enumerate() {
+        let Some(key) = tag.key.text() else { continue };
+        if tags.iter().take(index).any(|other| other.key.text() == Some(key)) {
+            let message = format!("the tag {key} is there twice, and ECS refuses the definition");
+            findings.add(Draft::new(tag.place.span, message, "remove one of the two").severity(Severity::Error));
+        }
+    }
 }
 
 pub(super) static ECS_UNKNOWN_KEY: Rule =

@@ -5,7 +5,7 @@ use crate::spelling::misspelt;
 use mesh::consul_ecs::SERVICE_METHOD;
 
 /// The auth method of client agents, which the controller creates up to consul-ecs 0.6.
-const CLIENT_METHOD: &str = "iam-ecs-client-token";
+pub(super) const CLIENT_METHOD: &str = "iam-ecs-client-token";
 
 pub(super) static CONSUL_LOGIN_METHOD: Rule =
     Rule::of_task(page!("consul-login-method"), Applies::Consul, check_method);

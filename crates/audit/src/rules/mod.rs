@@ -5,11 +5,15 @@ mod app_mesh_envoy;
 mod app_mesh_nodes;
 mod app_mesh_proxy;
 mod app_mesh_routes;
+mod app_mesh_settings;
+mod app_mesh_values;
 mod client_agent;
+mod client_configuration;
 mod client_script;
 mod collisions;
 mod configuration;
 mod containers;
+mod controller;
 mod credentials;
 mod dataplane;
 mod defects;
@@ -17,6 +21,8 @@ mod dependencies;
 mod deployments;
 mod discover;
 mod entry_point;
+mod essential;
+mod execution_role;
 mod fargate;
 mod fixes;
 mod gateway;
@@ -29,20 +35,26 @@ mod login;
 mod logs;
 mod mesh_init;
 mod mesh_ports;
+mod permissions;
 pub(crate) mod platform;
 mod prelude;
 mod proxy;
 mod proxy_config;
 mod registration;
 mod releases;
+mod role_policies;
+mod role_trust;
 mod roles;
 mod secrets;
 mod server_lookup;
 pub(crate) mod servers;
 mod service;
+mod service_checks;
+mod service_settings;
 mod shared_volumes;
 mod sidecar_proxy;
 mod tags;
+mod task_role;
 mod tokens;
 mod transparent_proxy;
 mod units;
@@ -63,6 +75,8 @@ static RULES: &[&Rule] = &[
     &images::CONSUL_ECS_IMAGE,
     &entry_point::CONSUL_ECS_ENTRY_POINT,
     &images::CONSUL_CONTROLLER_COMMAND,
+    &task_role::CONSUL_CONTROLLER_ROLE,
+    &controller::CONSUL_CONTROLLER_SETTINGS,
     &mesh_init::CONSUL_MESH_INIT_COMMAND,
     &mesh_init::CONSUL_MESH_INIT_ESSENTIAL,
     &mesh_init::CONSUL_MESH_INIT_MOUNTS,
@@ -97,6 +111,7 @@ static RULES: &[&Rule] = &[
     &client_agent::CONSUL_CLIENT_SHELL,
     &client_agent::CONSUL_CLIENT_EXEC,
     &client_script::CONSUL_CLIENT_SCRIPT,
+    &client_configuration::CONSUL_CLIENT_CONFIGURATION,
     &servers::CONSUL_HTTP_ADDRESS,
     &client_agent::CONSUL_CLIENT_LEAVE,
     &client_agent::CONSUL_CLIENT_RETRY_JOIN,
@@ -187,6 +202,7 @@ static RULES: &[&Rule] = &[
     &registration::CONSUL_PROXY_ADDRESS,
     &proxy_config::CONSUL_PROXY_CONFIG,
     &units::CONSUL_DURATION,
+    &service_checks::CONSUL_SERVICE_CHECKS,
     &units::CONSUL_TIMEOUT_MILLISECONDS,
     &identity::CONSUL_TASK_ROLE_SHARED,
     &live_mesh::CONSUL_LIVE_UPSTREAM,
@@ -200,12 +216,14 @@ static RULES: &[&Rule] = &[
     &app_mesh_proxy::APPMESH_APP_PORTS,
     &app_mesh_proxy::APPMESH_EGRESS_IGNORED_IPS,
     &app_mesh_proxy::APPMESH_EGRESS_IGNORED_PORTS,
+    &app_mesh_values::APPMESH_VALUE,
     &app_mesh_nodes::APPMESH_END_OF_SERVICE,
     &app_mesh_envoy::APPMESH_ENVOY_ESSENTIAL,
     &app_mesh_envoy::APPMESH_ENVOY_HEALTH_CHECK,
     &app_mesh_envoy::APPMESH_ENVOY_IMAGE,
     &app_mesh_envoy::APPMESH_ENVOY_RESOURCE,
     &app_mesh_envoy::APPMESH_ENVOY_VARIABLE,
+    &app_mesh_settings::APPMESH_ENVOY_SETTING,
     &app_mesh_envoy::APPMESH_ENVOY_VERSION,
     &app_mesh_envoy::APPMESH_EXECUTION_ROLE,
     &app_mesh_envoy::APPMESH_GATEWAY_MIXED,
@@ -252,16 +270,21 @@ static RULES: &[&Rule] = &[
     &keys::ECS_DUPLICATE_KEY,
     &fargate::ECS_FARGATE_PROPERTIES,
     &fargate::ECS_FARGATE_SIZE,
-    &containers::ECS_ESSENTIAL,
     &containers::ECS_HEALTH_CHECK_COMMAND,
     &containers::ECS_HEALTH_CHECK_RANGE,
     &containers::ECS_HOST_PORT,
     &containers::ECS_LOAD_BALANCER_TARGET,
     &logs::ECS_LOG_OPTIONS,
     &collisions::ECS_PORT_TWICE,
+    &service_settings::ECS_SERVICE,
+    &essential::ECS_ESSENTIAL,
     &secrets::ECS_SECRET_REFERENCE,
-    &secrets::ECS_SECRETS_EXECUTION_ROLE,
-    &secrets::ECS_LOGS_EXECUTION_ROLE,
+    &execution_role::ECS_SECRETS_EXECUTION_ROLE,
+    &execution_role::ECS_LOGS_EXECUTION_ROLE,
+    &execution_role::ECS_IMAGE_EXECUTION_ROLE,
+    &role_trust::ECS_ROLE_TRUST,
+    &role_policies::ECS_ROLE_POLICY,
+    &task_role::ECS_EXEC_TASK_ROLE,
     &roles::ECS_ROLE_ARN,
     &containers::ECS_SHELL_ENTRY_POINT,
     &dependencies::ECS_START_TIMEOUT_TOO_SHORT,

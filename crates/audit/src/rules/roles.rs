@@ -1,16 +1,30 @@
 //! The ARNs of a task's IAM roles.
 
 use super::prelude::*;
+use audit_read::definition::Dialect;
 
 pub(super) static ECS_ROLE_ARN: Rule = Rule::of_task(page!("ecs-role-arn"), Applies::EveryTask, check_role_arn);
 
 fn check_role_arn(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;
-    for (name, role) in [("taskRoleArn", &definition.task_role), ("executionRoleArn", &definition.execution_role)] {
+    let roles = [("taskRoleArn", &definition.task_role), ("executionRoleArn", &definition.execution_role)];
+    for (name, role) in roles {
         if let Some(what) = role.text().and_then(no_role) {
             let message = format!("{name} {what}");
             findings.add(Draft::new(role.span(), message, "write the ARN of the role, or its name without a path"));
         }
+    }
+    let declared = [&definition.declared_role, &definition.declared_execution_role];
+    for ((name, field), role) in roles.into_iter().zip(declared) {
+        let Some(role) = role.as_ref().filter(|role| role.is_named) else { continue };
+        let message = match (definition.dialect, role.path.text()) {
+            (Dialect::Terraform, _) => format!("{name} is the name of the role, and not its ARN"),
+            (Dialect::CloudFormation, Some(path)) if path != "/" => {
+                format!("{name} is the name of a role with the path {path}: ECS looks for it in the path /")
+            }
+            _ => continue,
+        };
+        findings.add(Draft::new(field.span(), message, "write the ARN of the role"));
     }
 }
 

@@ -53,39 +53,6 @@ fn defect(reference: &str) -> Option<(&'static str, &'static str)> {
     }
 }
 
-pub(super) static ECS_SECRETS_EXECUTION_ROLE: Rule =
-    Rule::of_task(page!("ecs-secrets-execution-role"), Applies::EveryTask, check_secrets_execution_role);
-
-fn check_secrets_execution_role(subject: &Subject<'_>, findings: &mut Findings) {
-    let role = &subject.definition.execution_role;
-    let with_secret = subject.definition.containers.items.iter().find_map(|it| Some((it, it.secrets.items.first()?)));
-    if let (true, Some((container, secret))) = (role.is_absent(), with_secret) {
-        let message = format!("{} has secrets, but the definition has no execution role", container.label());
-        let draft = Draft::new(role.span(), message, "set executionRoleArn to a role that may read the secrets");
-        findings.add(draft.of(container).note(secret.place.span, "the first secret"));
-    }
-}
-
-pub(super) static ECS_LOGS_EXECUTION_ROLE: Rule =
-    Rule::once_per_task(page!("ecs-logs-execution-role"), Applies::EveryTask, check_logs_execution_role);
-
-fn check_logs_execution_role(subject: &Subject<'_>) -> Option<Draft> {
-    let definition = subject.definition;
-    let is_fargate = definition.requires_compatibilities.items.iter().any(|item| item.text() == Some("FARGATE"));
-    let role = Some(&definition.execution_role).filter(|role| role.is_absent() && is_fargate)?;
-    let is_awslogs = |container: &&Container| container.log_driver.text() == Some("awslogs");
-    let containers = &definition.containers.items;
-    let container = containers.iter().find(is_awslogs)?;
-    // The same role reads secrets, and another rule reports that it is missing.
-    if containers.iter().any(|container| !container.secrets.items.is_empty()) {
-        return None;
-    }
-    let message =
-        format!("{} logs with awslogs on Fargate, but the definition has no execution role", container.label());
-    let draft = Draft::new(role.span(), message, "set executionRoleArn to a role that may write the logs");
-    Some(draft.of(container).note(container.log_driver.span(), "the log driver"))
-}
-
 pub(super) static CONSUL_TOKEN_SECRET_KEY: Rule =
     Rule::of_task(page!("consul-token-secret-key"), Applies::ConsulClient, check_token_secret_key);
 

@@ -1,10 +1,11 @@
 //! What AWS must allow and know so that `discover` finds the servers.
 
-use std::collections::BTreeSet;
-
-use globset::GlobBuilder;
-
-use super::{discover::Settings, prelude::*, servers::HOSTS};
+use super::{
+    discover::Settings,
+    permissions::{Call, Permission},
+    prelude::*,
+    servers::HOSTS,
+};
 use crate::{rule::TaskFindings, subject::ConsulEcs};
 use audit_read::{
     app_mesh::Resources,
@@ -52,16 +53,12 @@ fn check_lookup(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(statements) = &role.statements else { return };
     let (mut missing, mut drafts) = (Vec::new(), Vec::new());
     for action in needed(&settings) {
-        let of_action: Vec<&Statement> = statements.iter().filter(|statement| action.is_in(statement)).collect();
-        let denial = of_action.iter().find(|statement| denies_every_call(statement));
-        let allowing: Vec<&&Statement> = of_action.iter().filter(|statement| statement.is_allowing).collect();
-        match (denial, allowing.first()) {
-            (Some(denial), _) => drafts.push(action.denied(denial)),
-            (None, None) => missing.push(action.name),
-            (None, Some(first)) if !allowing.iter().any(|statement| action.is_allowed_by(statement)) => {
-                drafts.push(action.out_of_reach(first));
-            }
-            (None, Some(_)) => drafts.extend(action.other_clusters(&allowing, &settings)),
+        let resources = action.resource.into_iter().map(str::to_owned).collect();
+        match (Call { action: action.name, resources }).permission(statements) {
+            Permission::Denied(denial) => drafts.push(action.denied(denial)),
+            Permission::Missing => missing.push(action.name),
+            Permission::Elsewhere(first) => drafts.push(action.out_of_reach(first)),
+            Permission::Allowed(allowing) => drafts.extend(action.other_clusters(&allowing, &settings)),
         }
     }
     findings.extend(without_permission(role, &missing));
@@ -75,58 +72,7 @@ fn without_permission(role: &IamRole, missing: &[&str]) -> Option<Draft> {
     (!missing.is_empty()).then(|| Draft::new(role.place.span, message, help).in_file(&role.file))
 }
 
-/// Whether a statement is a denial that certainly concerns every call.
-fn denies_every_call(statement: &Statement) -> bool {
-    let is_of_all = statement.resources.iter().any(|resource| resource.as_deref().is_some_and(is_all));
-    !statement.is_allowing && statement.condition.is_none() && is_of_all
-}
-
-/// Whether a pattern of IAM matches every resource, also of an action that knows none.
-fn is_all(pattern: &str) -> bool {
-    !pattern.is_empty() && pattern.bytes().all(|byte| byte == b'*')
-}
-
-/// Whether a pattern of IAM matches an ARN of this form. In a pattern, `*` is any text, also with colons, and `?` any
-/// character. Source: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_resource.html>
-fn may_match(pattern: &str, form: &str) -> bool {
-    let form = form.as_bytes();
-    // The text of a star in the form may be empty.
-    let with_star = |at: usize| at..=at + usize::from(form.get(at) == Some(&b'*'));
-    let after = |at: usize, read: u8| match form.get(at)? {
-        b'*' if read != b':' => Some(at),
-        expected if [*expected, b'?'].contains(&read) => Some(at + 1),
-        _ => None,
-    };
-    // How far the form may have been read with the pattern so far.
-    let mut positions: BTreeSet<usize> = with_star(0).collect();
-    for next in pattern.bytes() {
-        positions = match (next, positions.first()) {
-            (b'*', Some(first)) => (*first..=form.len()).collect(),
-            _ => positions.iter().filter_map(|at| after(*at, next)).flat_map(with_star).collect(),
-        };
-    }
-    positions.contains(&form.len())
-}
-
 impl Action {
-    /// Whether a statement is about it. In actions, only * and ? are special, as in globs.
-    fn is_in(&self, statement: &Statement) -> bool {
-        statement.actions.iter().any(|pattern| {
-            let glob = GlobBuilder::new(pattern).case_insensitive(true).build();
-            glob.map_or(true, |glob| glob.compile_matcher().is_match(self.name))
-        })
-    }
-
-    /// Whether one of the resources of a statement certainly or possibly covers the call.
-    fn is_allowed_by(&self, statement: &Statement) -> bool {
-        let covers = |resource: &Option<String>| match (resource.as_deref(), self.resource) {
-            (None, _) => true,
-            (Some(pattern), Some(arn)) => may_match(pattern, arn),
-            (Some(pattern), None) => is_all(pattern),
-        };
-        statement.resources.is_empty() || statement.resources.iter().any(covers)
-    }
-
     fn denied(&self, statement: &Statement) -> Draft {
         let name = self.name;
         let message = format!("{HOSTS} asks AWS for the servers, but a policy of the task role denies {name}");
@@ -151,8 +97,8 @@ impl Action {
     }
 
     /// Without a cluster, discover lists the tasks of every cluster and fails at the first that it may not list.
-    fn other_clusters(&self, allowing: &[&&Statement], settings: &Settings<'_>) -> Option<Draft> {
-        let is_limited = |statement: &&&Statement| {
+    fn other_clusters(&self, allowing: &[&Statement], settings: &Settings<'_>) -> Option<Draft> {
+        let is_limited = |statement: &&Statement| {
             statement.condition.as_ref().is_some_and(|condition| condition.contains("ecs:cluster"))
         };
         if self.name != LIST_TASKS.name || settings.get("ecs_cluster").is_some() || !allowing.iter().all(is_limited) {

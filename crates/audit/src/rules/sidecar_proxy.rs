@@ -29,10 +29,34 @@ pub(super) static CONSUL_SIDECAR_PROXY_IMAGE: Rule =
 fn check_sidecar_proxy_image(subject: &Subject<'_>) -> Option<Draft> {
     let container = subject.consul.as_ref()?.sidecar_proxy?;
     let image = image_of(container)?;
-    (image.software().is_some_and(|software| software != Software::Envoy)).then(|| {
+    let is_other = image.software().is_some_and(|software| software != Software::Envoy);
+    let reference = container.image.known().map(Text::head).unwrap_or_default();
+    (is_other || is_official(reference)).then(|| {
         let message = format!("{} has the image {}", container.label(), image.name);
         Draft::new(container.image.span(), message, "use an image of Envoy").of(container)
     })
+}
+
+/// Docker's official images of other programs, which have no registry and no namespace.
+const OFFICIAL: [&str; 14] = [
+    "alpine",
+    "busybox",
+    "caddy",
+    "debian",
+    "golang",
+    "haproxy",
+    "httpd",
+    "memcached",
+    "nginx",
+    "node",
+    "python",
+    "redis",
+    "traefik",
+    "ubuntu",
+];
+
+fn is_official(reference: &str) -> bool {
+    OFFICIAL.contains(&reference.split([':', '@']).next().unwrap_or_default())
 }
 
 pub(super) static CONSUL_SIDECAR_PROXY_ENTRY_POINT: Rule = Rule::once_per_task(

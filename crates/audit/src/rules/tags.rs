@@ -199,6 +199,8 @@ mod tests {
             launch_type: field(Maybe::Absent),
             strategy: field(Maybe::Absent),
             controller: field(Maybe::Absent),
+            execute_command: Field { value: Maybe::Absent, place: Place::default() },
+            settings: None,
             load_balancers: List { items: Vec::new(), is_complete: true, place: Place::default(), is_present: false },
             tags: List { items: tags, is_complete: true, place: Place::default(), is_present: true },
             place: Place::default(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{go_flag::is_switched_on, here_document};
+use super::go_flag::is_switched_on;
 use audit_read::definition::{Container, Field, Text};
 use document::HOLE;
 
@@ -10,7 +10,7 @@ use document::HOLE;
 pub const BINARY_DIRECTORY: &str = "/bin/consul-inject";
 
 /// What starts an agent.
-const AGENT: &str = "consul agent";
+pub(super) const AGENT: &str = "consul agent";
 
 /// The script of a Consul client agent, or the agent's own arguments.
 ///
@@ -19,7 +19,7 @@ const AGENT: &str = "consul agent";
 #[derive(Debug)]
 pub struct AgentScript<'d> {
     /// All words, one per line, without comment lines.
-    text: String,
+    pub(super) text: String,
     /// The words of the entry point and the command.
     words: Vec<&'d Field<Text>>,
 }
@@ -102,11 +102,6 @@ impl<'d> AgentScript<'d> {
         starts.into_iter().any(|(_, words)| switches.iter().any(|name| is_switched_on(words.split_whitespace(), name)))
     }
 
-    /// The end of a here-document that the script does not have: what follows is text, and no command.
-    pub fn missing_end(&self) -> Option<String> {
-        here_document::missing_end(&self.text)
-    }
-
     /// Whether this text is certainly the complete configuration of the agent: it has no unknown parts, and writes all
     /// files that the agent reads.
     pub fn is_all(&self) -> bool {
@@ -158,7 +153,7 @@ impl<'d> AgentScript<'d> {
 }
 
 /// The path that a text begins with.
-fn path_of(text: &str) -> &str {
+pub(super) fn path_of(text: &str) -> &str {
     let path = text.trim_start_matches(['=', ' ', '\n', '"', '\'']);
     path.split(['"', '\'', '\n', ' ', '\t', ';']).next().unwrap_or_default()
 }
@@ -243,7 +238,7 @@ mod tests {
         ] {
             let text = part.repeat(200_000);
             let is_read = check(&text, |script| {
-                let _ = (script.starts_agent_with(&["server"]), script.missing_end(), script.is_all());
+                let _ = (script.starts_agent_with(&["server"]), script.division().missing_end, script.is_all());
                 let _ = (script.needs_variable("TOKEN"), script.has_empty_list("retry_join"));
                 (script.starts_agent_with_exec(), script.setting_in("ports", "http"), script.setting("http").is_some())
                     == (part.contains("agent").then_some(false), None, part.contains("http"))

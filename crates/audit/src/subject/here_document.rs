@@ -1,4 +1,4 @@
-//! The here-documents of a shell script. Source:
+//! A shell script as the shell divides it: here-documents, quotes and commands. Source:
 //! <https://pubs.opengroup.org/onlinepubs/9699919799/utilities/V3_chap02.html#tag_18_07_04>
 
 /// A here-document: its lines follow the line with its `<<`.
@@ -7,6 +7,30 @@ struct HereDocument {
     end: String,
     /// `<<-`: tabs before the end do not count.
     has_tabs: bool,
+    /// Whether its end is in quotes: then the shell replaces nothing in it.
+    is_quoted: bool,
+}
+
+/// The text of a here-document.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Document<'t> {
+    /// The line with its `<<`.
+    pub command: &'t str,
+    pub text: &'t str,
+    /// Whether the shell replaces nothing in it.
+    pub is_quoted: bool,
+}
+
+/// A script as the shell divides it.
+#[derive(Debug, Default)]
+pub struct Division<'t> {
+    pub documents: Vec<Document<'t>>,
+    /// The end of a here-document that the script does not have: what follows is text, and no command.
+    pub missing_end: Option<String>,
+    /// Whether a quote is not closed.
+    pub has_open_quote: bool,
+    /// The rest, without comments, and without what is in quotes.
+    pub code: String,
 }
 
 /// What the shell reads a part of a script as.
@@ -16,33 +40,52 @@ enum Enclosure {
     Parentheses,
 }
 
-/// The end of a here-document that the script does not have: what follows is text, and no command.
-pub(super) fn missing_end(script: &str) -> Option<String> {
+/// Divides a script.
+pub(super) fn divide(script: &str) -> Division<'_> {
+    let mut division = Division::default();
     let (mut rest, mut before) = (script, '\n');
     let (mut enclosures, mut begun) = (Vec::new(), Vec::new());
+    let (mut line, mut open_quotes) = (script, 0_usize);
     while let Some(next) = rest.chars().next() {
         let is_quoted = enclosures.last() == Some(&Enclosure::DoubleQuotes);
+        let mut is_code = open_quotes == 0;
         let length = match next {
             '\\' => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
             '\n' => {
+                let command = line.get(..line.len() - rest.len()).unwrap_or_default();
                 rest = rest.get(1..).unwrap_or_default();
-                for HereDocument { end, has_tabs } in begun.drain(..) {
-                    let Some(after) = after_end(rest, &end, has_tabs) else { return Some(end) };
+                for HereDocument { end, has_tabs, is_quoted } in begun.drain(..) {
+                    let Some((text, after)) = up_to_end(rest, &end, has_tabs) else {
+                        division.missing_end = Some(end);
+                        return division;
+                    };
+                    division.documents.push(Document { command, text, is_quoted });
                     rest = after;
                 }
+                line = rest;
                 before = next;
+                division.code.push(next);
                 continue;
             }
             '"' => {
+                is_code = false;
                 if is_quoted {
                     enclosures.pop();
+                    open_quotes = open_quotes.saturating_sub(1);
                 } else {
                     enclosures.push(Enclosure::DoubleQuotes);
+                    open_quotes += 1;
                 }
                 1
             }
-            '\'' if !is_quoted => rest.get(1..).and_then(|inner| inner.find('\'')).map_or(rest.len(), |at| at + 2),
+            '\'' if !is_quoted => {
+                is_code = false;
+                let end = rest.get(1..).and_then(|inner| inner.find('\''));
+                division.has_open_quote |= end.is_none();
+                end.map_or(rest.len(), |at| at + 2)
+            }
             '#' if !is_quoted && (before.is_whitespace() || ";&|(".contains(before)) => {
+                is_code = false;
                 rest.find('\n').unwrap_or(rest.len())
             }
             '$' if rest.starts_with("$((") => 1 + length_of_parentheses(rest.get(1..).unwrap_or_default()),
@@ -68,19 +111,24 @@ pub(super) fn missing_end(script: &str) -> Option<String> {
             }
             _ => next.len_utf8(),
         };
+        if is_code {
+            division.code.push_str(rest.get(..length).unwrap_or_default());
+        }
         before = next;
         rest = rest.get(length..).unwrap_or_default();
     }
-    begun.into_iter().next().map(|document| document.end)
+    division.has_open_quote |= open_quotes > 0;
+    division.missing_end = begun.into_iter().next().map(|document| document.end);
+    division
 }
 
-/// The text after the line `end`.
-fn after_end<'t>(text: &'t str, end: &str, has_tabs: bool) -> Option<&'t str> {
+/// The text before the line `end`, and the text after it.
+fn up_to_end<'t>(text: &'t str, end: &str, has_tabs: bool) -> Option<(&'t str, &'t str)> {
     let mut rest = text;
     while !rest.is_empty() {
         let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
         if end == if has_tabs { line.trim_start_matches('\t') } else { line } {
-            return Some(after);
+            return Some((text.get(..text.len() - rest.len()).unwrap_or_default(), after));
         }
         rest = after;
     }
@@ -108,7 +156,8 @@ fn here_document(text: &str) -> (Option<HereDocument>, usize) {
     let after = text.get(operator..).unwrap_or_default();
     let word = after.trim_start_matches([' ', '\t']);
     let (end, length) = without_quotes(word);
-    let document = (!end.is_empty() && !end.contains('\n')).then_some(HereDocument { end, has_tabs });
+    let is_quoted = word.get(..length).is_some_and(|word| word.contains(['\'', '"', '\\']));
+    let document = (!end.is_empty() && !end.contains('\n')).then_some(HereDocument { end, has_tabs, is_quoted });
     (document, operator + after.len() - word.len() + length)
 }
 
@@ -152,7 +201,7 @@ mod tests {
             "echo \"$(date) <<start\"\nconsul agent",
             "consul agent # here: <<text, don't\necho it",
         ] {
-            assert_eq!(missing_end(script), None, "{script}");
+            assert_eq!(divide(script).missing_end, None, "{script}");
         }
     }
 
@@ -168,7 +217,21 @@ mod tests {
             ("X=\"$(cat <<EOF\n{ \"a\": 1 }\n)\"\nconsul agent", "EOF"),
             ("consul agent <<EOF", "EOF"),
         ] {
-            assert_eq!(missing_end(script).as_deref(), Some(end), "{script}");
+            assert_eq!(divide(script).missing_end.as_deref(), Some(end), "{script}");
+        }
+    }
+
+    #[test]
+    fn a_script_is_divided() {
+        let script =
+            "set -e # it's\ncat << 'EOF' > /a.hcl\na = \"$X\"\nEOF\nwhile ! login \"$(x)\"; do sleep 1; done\n";
+        let division = divide(script);
+        let document = Document { command: "cat << 'EOF' > /a.hcl", text: "a = \"$X\"\n", is_quoted: true };
+        assert_eq!(division.documents, [document]);
+        assert!(division.code.contains("while ! login ; do sleep 1; done"), "{}", division.code);
+        assert!(!division.has_open_quote);
+        for open in ["echo \"a\nconsul agent", "echo 'a\nconsul agent"] {
+            assert!(divide(open).has_open_quote, "{open}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A task definition and the roles of its containers in the meshes.
 
+mod agent_commands;
+mod agent_configuration;
 mod agent_script;
 mod app_mesh;
 mod apps;
@@ -13,6 +15,7 @@ mod go_flag;
 mod here_document;
 
 pub use self::{
+    agent_configuration::Setting,
     agent_script::{AgentScript, BINARY_DIRECTORY, line_of_shell},
     app_mesh::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, is_xray_daemon},
     apps::{EntryPoint, is_observer, workloads},

@@ -74,7 +74,8 @@ fn a_controller_with_unknown_values_is_taken_for_no_task_of_the_mesh() {
         let template = format!(
             "Resources:\n  Controller:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Family: controller\n      \
              ContainerDefinitions:\n        - Name: {name}\n          Image: {image}\n          Command: {command}\n          \
-             Environment:\n            - {{ Name: CONSUL_ECS_CONFIG_JSON, Value: {configuration} }}\n"
+             Environment:\n            - {{ Name: CONSUL_ECS_CONFIG_JSON, Value: {configuration} }}\n            - {{ Name: \
+             CONSUL_HTTP_TOKEN, Value: !Ref Token }}\n            - {{ Name: CONSUL_HTTP_ADDR, Value: !Ref Address }}\n"
         );
         assert_eq!(shown(&findings_in("template.yaml", &template)), Vec::<String>::new(), "{template}");
     }
@@ -110,7 +111,10 @@ fn a_command_alone_makes_no_controller() {
 /// Up to 0.6, it has flags.
 #[test]
 fn the_acl_controller_has_no_configuration() {
-    let environment = json!([{ "name": "CONSUL_ECS_CONFIG_JSON", "value": "{oops" }]);
+    let environment = json!([
+        { "name": "CONSUL_ECS_CONFIG_JSON", "value": "{oops" },
+        { "name": "CONSUL_HTTP_ADDR", "value": "https://consul.example.internal:8501" },
+    ]);
     let old = [
         ("image", json!("public.ecr.aws/hashicorp/consul-ecs:0.6.0")),
         ("command", json!(["acl-controller", "-consul-client-secret-arn", "arn"])),

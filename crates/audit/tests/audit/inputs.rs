@@ -371,14 +371,16 @@ fn with_role(path: Option<&str>, tags: &[(&str, &str)], section: &str) -> [Vec<(
         |format: fn(&str, &str) -> String| tags.iter().map(|(key, value)| format(key, value)).collect::<String>();
     let yaml_tags = each(|key, value| format!("      - {{ Key: {key}, Value: {value} }}\n"));
     let template = format!(
-        "Resources:\n  Role:\n    Type: AWS::IAM::Role\n    Properties:\n{yaml_path}      Tags:\n{yaml_tags}  Task:\n    Type: \
+        "Resources:\n  Role:\n    Type: AWS::IAM::Role\n    Properties:\n      AssumeRolePolicyDocument: {{}}\n{yaml_path}      Tags:\n{yaml_tags}  Task:\n    Type: \
          AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      TaskRoleArn: !GetAtt Role.Arn\n      \
          ContainerDefinitions:\n      - Name: consul-ecs-mesh-init\n        Image: hashicorp/consul-ecs:0.10.1\n        \
          Environment:\n        - {{ Name: CONSUL_ECS_CONFIG_JSON, Value: '{config}' }}\n"
     );
     let hcl_path = path.map(|path| format!("  path = \"{path}\"\n")).unwrap_or_default();
     let hcl_tags = each(|key, value| format!("    \"{key}\" = \"{value}\"\n"));
-    let role = format!("resource \"aws_iam_role\" \"task\" {{\n{hcl_path}  tags = {{\n{hcl_tags}  }}\n}}\n");
+    let role = format!(
+        "resource \"aws_iam_role\" \"task\" {{\n  assume_role_policy = \"{{}}\"\n{hcl_path}  tags = {{\n{hcl_tags}  }}\n}}\n"
+    );
     let escaped = config.replace('"', "\\\"");
     let task = format!(
         "resource \"aws_ecs_task_definition\" \"web\" {{\n  family = \"web\"\n  task_role_arn = aws_iam_role.task.arn\n  \

@@ -27,6 +27,7 @@ mod repairs;
 mod repeated_keys;
 mod reports;
 mod role_policies;
+mod roles;
 mod rule_pages;
 mod server_lookup;
 mod template;

@@ -31,9 +31,9 @@ use crate::{
     terraform_source::written::{Spelling, terraform_json},
 };
 
-/// One definition alone does not show these defects: they need a role, other definitions or a deployment. Tests of their own
-/// have such inputs.
-const WITHOUT_EXAMPLE: [&str; 9] = [
+/// One definition alone does not show these defects: they need a role, other definitions or a deployment, or have another
+/// finding beside them. Tests of their own have such inputs.
+const WITHOUT_EXAMPLE: [&str; 10] = [
     "consul-token-secret-managed",
     "consul-task-role-tags",
     "consul-gateway-kind-tag",
@@ -41,6 +41,7 @@ const WITHOUT_EXAMPLE: [&str; 9] = [
     "consul-server-tags",
     "consul-upstream-misspelt",
     "consul-end-of-support",
+    "consul-service-checks",
     "consul-task-role-shared",
     "appmesh-mesh-end-of-service",
 ];

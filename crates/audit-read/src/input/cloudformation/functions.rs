@@ -46,7 +46,7 @@ impl Scope<'_, '_> {
             return Value::Null;
         }
         let Some((default, kind)) = self.default_of(name) else {
-            return self.mesh_arn(name).unwrap_or(Value::Unknown);
+            return self.mesh_arn(name).or_else(|| self.referenced(name)).unwrap_or(Value::Unknown);
         };
         let is_list = kind == "CommaDelimitedList" || kind.starts_with("List<");
         match &default.value {
@@ -66,7 +66,7 @@ impl Scope<'_, '_> {
             [id, attribute] => (id.text()?, attribute.text()?),
             _ => argument.text()?.split_once('.')?,
         };
-        self.mesh_attribute(id, attribute)
+        self.mesh_attribute(id, attribute).or_else(|| self.arn_of_role(id, attribute))
     }
 
     /// A parameter's default and type. Unknown if it is hidden (`NoEcho`), or of an SSM type: then the default is only
@@ -95,7 +95,9 @@ impl Scope<'_, '_> {
             .collect();
         let value = |name: &str| {
             let referred = || {
-                let attribute = name.split_once('.').and_then(|(id, attribute)| self.mesh_attribute(id, attribute));
+                let attribute = name.split_once('.').and_then(|(id, attribute)| {
+                    self.mesh_attribute(id, attribute).or_else(|| self.arn_of_role(id, attribute))
+                });
                 let value = attribute.unwrap_or_else(|| self.reference(name, Span::default()));
                 Node { value, place: Place::default() }
             };

@@ -5,8 +5,11 @@
 
 mod app_mesh;
 mod functions;
+mod identities;
 mod resource;
+mod roles;
 mod scope;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -20,7 +23,7 @@ use self::{
 use super::gathered::Gathered;
 use crate::{
     app_mesh::Resource,
-    definition::{Dialect, IamRole, PolicyDocument, TaskDefinition, grants_no_lookup, service_use},
+    definition::{Dialect, TaskDefinition, service_use},
 };
 use document::{Entry, InputProblem, Node, SourceFile, Value};
 
@@ -57,9 +60,12 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
         definitions.push(TaskDefinition { construct, is_synthesised, created_by, repeated_keys, ..definition });
     }
     for definition in &mut definitions {
-        definition.declared_role = role(file, node, &definition.address, &resources, &mut scopes);
+        let mut role = |key| roles::role(file, node, (&definition.address, key), &resources, &mut scopes);
+        (definition.declared_role, definition.declared_execution_role) =
+            (role("TaskRoleArn"), role("ExecutionRoleArn"));
     }
-    for service in resources.iter().filter(|resource| resource.kind == "AWS::ECS::Service") {
+    for declared in resources.iter().filter(|resource| resource.kind == "AWS::ECS::Service") {
+        let service = declared;
         let scope = scopes.of(service.condition());
         let target = service.properties.get("TaskDefinition").and_then(|node| scope.resource_of(node));
         let Some(definition) = definitions.iter_mut().find(|definition| Some(&*definition.address) == target) else {
@@ -68,7 +74,8 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
         let properties = service.resolved(scope);
         let name = construct(service.node).unwrap_or_else(|| service.id.to_owned());
         let (service, mismatches) = service_use(file.clone(), name, &properties, Dialect::CloudFormation);
-        definition.services.extend(service);
+        let types = targets::target_types(declared, &resources, &mut scopes);
+        definition.services.extend(service.map(|service| service.with_target_types(types)));
         gathered.problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(file, "")));
     }
     let read = |resource: &TemplateResource<'_>| app_mesh::read(file, resource, scopes.of(resource.condition()));
@@ -81,80 +88,6 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
     gathered.material.resources.all.extend(mesh_resources);
     gathered.material.resources.has_nested_stacks |= has_nested_stacks(node);
 }
-
-/// The task role of a definition, if the template declares it.
-fn role(
-    file: &Arc<SourceFile>,
-    template: &Node,
-    definition: &str,
-    resources: &[TemplateResource<'_>],
-    scopes: &mut Scopes<'_, '_>,
-) -> Option<IamRole> {
-    let definition = resources.iter().find(|resource| resource.id == definition)?;
-    let scope = scopes.of(definition.condition());
-    let wanted = scope.resource_of(definition.properties.get("TaskRoleArn")?)?;
-    let role = resources.iter().find(|resource| resource.id == wanted && resource.kind == "AWS::IAM::Role")?;
-    let properties = role.resolved(scopes.of(role.condition()));
-    let policies =
-        if is_given_away(role.id, template, resources) { None } else { policies(role, &properties, resources, scopes) };
-    let with_file = |node: Node| PolicyDocument { file: Arc::clone(file), node };
-    let policies = policies.map(|documents| documents.into_iter().map(with_file).collect());
-    IamRole::read(file.clone(), &properties, Dialect::CloudFormation, policies)
-}
-
-/// The documents of a role's policies; `None` if one of them is not in the template.
-fn policies(
-    role: &TemplateResource<'_>,
-    properties: &Node,
-    resources: &[TemplateResource<'_>],
-    scopes: &mut Scopes<'_, '_>,
-) -> Option<Vec<Node>> {
-    let list = |node: &Node, key: &str| match node.get(key) {
-        None => Some(Vec::new()),
-        Some(Node { value: Value::List(items), .. }) => Some(items.clone()),
-        Some(_) => None,
-    };
-    let document = |policy: &Node| policy.get("PolicyDocument").cloned();
-    let mut found = list(properties, "Policies")?.iter().map(document).collect::<Option<Vec<_>>>()?;
-    let mut managed = list(role.properties, "ManagedPolicyArns")?;
-    managed.retain(|arn| !grants_no_lookup(arn));
-    for policy in resources.iter().filter(|resource| POLICIES.contains(&resource.kind)) {
-        let scope = scopes.of(policy.condition());
-        let attached = managed.len();
-        managed.retain(|arn| scope.resource_of(arn) != Some(policy.id));
-        let name = policy.properties.get("RoleName").cloned();
-        let roles: Vec<Node> = list(policy.properties, "Roles")?.into_iter().chain(name).collect();
-        let roles = roles.iter().map(|role| scope.resource_of(role)).collect::<Option<Vec<_>>>()?;
-        if attached > managed.len() || roles.contains(&role.id) {
-            found.push(document(&policy.resolved(scope))?);
-        }
-    }
-    managed.is_empty().then_some(found)
-}
-
-/// Whether something else than a policy or a task definition may give a role more policies: another resource that has its
-/// name or ARN, an output, or a macro.
-fn is_given_away(role: &str, template: &Node, resources: &[TemplateResource<'_>]) -> bool {
-    let is_foreign = |transform: &Node| transform.text().is_none_or(|name| !name.starts_with("AWS::"));
-    let users = ["AWS::ECS::TaskDefinition", "AWS::IAM::InstanceProfile"];
-    let others = resources.iter().filter(|other| !POLICIES.contains(&other.kind) && !users.contains(&other.kind));
-    let transforms =
-        template.get("Transform").map(|one| if one.items().is_empty() { vec![one] } else { one.children() });
-    transforms.into_iter().flatten().any(is_foreign)
-        || template.get("Outputs").is_some_and(|outputs| mentions(outputs, role))
-        || others.filter(|other| other.id != role).any(|other| mentions(other.properties, role))
-}
-
-/// Whether a text in a value is a logical ID, or refers to its attributes.
-fn mentions(node: &Node, id: &str) -> bool {
-    let is_id = |text: &str| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == id);
-    matches!(&node.value, Value::Text(text) if is_id(text))
-        || node.children().into_iter().any(|child| mentions(child, id))
-}
-
-/// The resources with policies. Source:
-/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/AWS_IAM.html>
-const POLICIES: [&str; 3] = ["AWS::IAM::Policy", "AWS::IAM::RolePolicy", "AWS::IAM::ManagedPolicy"];
 
 /// The types of nested stacks. Modules have names of their own:
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/modules.html>

@@ -5,7 +5,10 @@ use std::{
     collections::BTreeMap,
 };
 
-use super::text::{whole_text, without_dynamic_references};
+use super::{
+    identities::ARNS,
+    text::{whole_text, without_dynamic_references},
+};
 use document::{Entry, Node, Place, Value};
 
 /// The limit for the results of functions, in bytes: a thousand times a large template.
@@ -68,6 +71,8 @@ pub(super) struct Scope<'t, 'n> {
     /// The values of conditions that are computed so far.
     pub(super) verdicts: RefCell<BTreeMap<String, Option<bool>>>,
     pub(super) depth: Cell<usize>,
+    /// Whether references to secrets and roles are read for their ARN.
+    pub(super) names_resources: Cell<bool>,
 }
 
 impl<'t, 'n> Scope<'t, 'n> {
@@ -78,6 +83,7 @@ impl<'t, 'n> Scope<'t, 'n> {
             has_defaults,
             verdicts: RefCell::default(),
             depth: Cell::default(),
+            names_resources: Cell::default(),
         }
     }
 }
@@ -171,12 +177,11 @@ impl Scope<'_, '_> {
     }
 
     fn resolved_entry(&self, entry: &Entry) -> Entry {
-        Entry {
-            key: entry.key.clone(),
-            key_span: entry.key_span,
-            node: self.resolve(&entry.node),
-            replaced: entry.replaced,
-        }
+        let outside = self.names_resources.get();
+        self.names_resources.set(outside || ARNS.contains(&entry.key.as_str()));
+        let node = self.resolve(&entry.node);
+        self.names_resources.set(outside);
+        Entry { key: entry.key.clone(), key_span: entry.key_span, node, replaced: entry.replaced }
     }
 
     /// A branch of `Fn::If` is written where it is used and keeps its places; every other result has the place of the

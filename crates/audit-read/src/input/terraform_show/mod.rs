@@ -1,7 +1,6 @@
 //! Terraform: the output of `terraform show -json` for a plan or a state. Source:
 //! <https://developer.hashicorp.com/terraform/internals/json-format>
 
-mod app_mesh;
 mod planned;
 mod references;
 
@@ -13,6 +12,7 @@ use self::{
 };
 use super::{
     gathered::Gathered,
+    terraform_app_mesh,
     terraform_attributes::{definition_node, service_node},
 };
 use crate::definition::{Dialect, ModuleCall, ServiceUse, TaskDefinition, service_use};
@@ -49,7 +49,11 @@ pub(super) fn read_shown(file: &Arc<SourceFile>, node: &Node, gathered: &mut Gat
         }
     }
     gathered.material.definitions.extend(read.into_iter().map(|(_, definition)| definition));
-    gathered.material.resources.all.extend(all.iter().filter_map(|resource| app_mesh::read(file, resource)));
+    let app_mesh = all.iter().filter_map(|resource| {
+        let Planned { kind, address, values, place, .. } = resource;
+        terraform_app_mesh::read(file, kind, address, values, place.span)
+    });
+    gathered.material.resources.all.extend(app_mesh);
 }
 
 fn definition(

@@ -14,8 +14,12 @@ use super::{
     targets::{Target, target},
 };
 use crate::{
+    app_mesh::{Presence, Resource, Resources},
     definition::{Dialect, HashiCorpModule, ModuleCall, ServiceUse, TaskDefinition, service_use},
-    input::terraform_attributes::{definition_node, service_node},
+    input::{
+        terraform_app_mesh,
+        terraform_attributes::{definition_node, service_node},
+    },
 };
 
 /// What to do about what the sources do not determine.
@@ -32,6 +36,8 @@ pub(super) struct Declarations<'r> {
     pub(super) unchecked: Vec<InputProblem>,
     /// The directories of modules that were called, without links.
     pub(super) visited: BTreeSet<PathBuf>,
+    /// Resources of App Mesh.
+    pub(super) app_mesh: Resources,
 }
 
 /// A definition, and what services of its module call it.
@@ -44,7 +50,14 @@ pub(super) struct Found {
 
 impl<'r> Declarations<'r> {
     pub(super) fn new(roles: &'r Roles) -> Self {
-        Self { roles, found: Vec::new(), problems: Vec::new(), unchecked: Vec::new(), visited: BTreeSet::new() }
+        Self {
+            roles,
+            found: Vec::new(),
+            problems: Vec::new(),
+            unchecked: Vec::new(),
+            visited: BTreeSet::new(),
+            app_mesh: Resources::default(),
+        }
     }
 
     /// Reads a module. Definitions and calls in files that are not among `checked` are only found.
@@ -68,6 +81,13 @@ impl<'r> Declarations<'r> {
         for block in resources("aws_ecs_service") {
             self.service(module, block, first);
         }
+        for block in directory.resources.iter().filter(|block| is_of_app_mesh(block)) {
+            // Findings are about the checked files alone, which may refer to resources of the others.
+            self.app_mesh.is_partial |= !is_checked(block);
+            if is_checked(block) {
+                self.app_mesh.all.extend(app_mesh(module, block));
+            }
+        }
     }
 
     /// Adds what `read` adds: of a part that is not checked, only the definitions.
@@ -77,6 +97,7 @@ impl<'r> Declarations<'r> {
         }
         let mut part = Self::new(self.roles);
         read(&mut part);
+        self.app_mesh.is_partial |= !part.app_mesh.all.is_empty();
         self.found.extend(part.found.into_iter().map(|found| Found { is_checked, ..found }));
     }
 
@@ -109,7 +130,7 @@ impl<'r> Declarations<'r> {
             Callee::Provided => self.provided(module, call),
             Callee::Unread(reason) => self.unread(module, call, &format!("{reason}; ")),
             Callee::Elsewhere(reason) if gets_containers(call) => self.unread(module, call, &format!("{reason}; ")),
-            Callee::Elsewhere(_) => {}
+            Callee::Elsewhere(_) => self.app_mesh.has_nested_stacks = true,
             Callee::Outside(source) => {
                 let reason = format!(
                     "its source {source} is outside the checked directories; add its directory to the paths, or "
@@ -148,6 +169,7 @@ impl<'r> Declarations<'r> {
 
     /// Says that a called module is not read: why, and what else to do.
     fn unread(&mut self, module: &Module<'_>, call: &Block, reason: &str) {
+        self.app_mesh.has_nested_stacks = true;
         let address = module.address_of(&format!("module.{}", call.label(0).unwrap_or_default()));
         let file = module.directory().file(call.file);
         self.unchecked.push(InputProblem::at(&file, call.name_span(), format!("{address}: {reason}{CHECK_THE_PLAN}")));
@@ -188,6 +210,26 @@ impl<'r> Declarations<'r> {
     }
 }
 
+/// Whether a block is a resource of App Mesh.
+fn is_of_app_mesh(block: &Block) -> bool {
+    block.label(0).is_some_and(|kind| kind.starts_with("aws_appmesh_"))
+}
+
+/// The instances of a resource of App Mesh.
+fn app_mesh(module: &Module<'_>, block: &Block) -> Vec<Resource> {
+    let file = module.directory().file(block.file);
+    let names = ["name", "mesh_name", "virtual_router_name", "virtual_gateway_name"];
+    let has_instances = ["count", "for_each"].iter().any(|name| block.body.attribute(name).is_some());
+    let read = |instance: &Instance| {
+        let values = module.reader(block, instance).values(&names, &["spec"]);
+        let (kind, address) = (block.label(0)?, address(module, block, instance));
+        let resource = terraform_app_mesh::read(&file, kind, &address, &values, block.name_span())?;
+        let presence = if has_instances { Presence::Conditional } else { resource.presence };
+        Some(Resource { presence, ..resource })
+    };
+    module.instances(block).iter().filter_map(read).collect()
+}
+
 /// What was read, and the problems with values that count as unknown.
 type Read<T> = (Option<T>, Vec<InputProblem>);
 
@@ -221,24 +263,61 @@ fn definition(module: &Module<'_>, block: &Block, instance: &Instance, roles: &R
     let node = definition_node(&values, &place, containers, &is_set);
     let (read, mismatches) = TaskDefinition::read(file.clone(), address.clone(), &node, Dialect::Terraform);
     problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(&file, &address)));
-    let declared_role = block.body.attribute("task_role_arn").and_then(|attribute| roles.role(module, attribute));
+    let role = |name| block.body.attribute(name).and_then(|attribute| roles.role(module, attribute));
+    let (declared_role, declared_execution_role) = (role("task_role_arn"), role("execution_role_arn"));
     let created_by = (!module.is_repeated(block)).then(|| module.root_path().to_string_lossy().into_owned());
     let call = module.call().map(|call| {
         Arc::new(ModuleCall { module: call.module.clone(), file: Arc::clone(&call.file), span: call.span })
     });
-    (read.map(|read| TaskDefinition { call, created_by, declared_role, ..read }), problems)
+    let read = read.map(|read| TaskDefinition { call, created_by, declared_role, declared_execution_role, ..read });
+    (read, problems)
 }
 
 /// Reads an instance of a service.
 fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Read<ServiceUse> {
     let reader = module.reader(block, instance);
-    let blocks = ["capacity_provider_strategy", "deployment_configuration", "deployment_controller", "load_balancer"];
-    let values = reader.values(&["name", "propagate_tags", "launch_type", "tags"], &blocks);
+    let blocks = [
+        "capacity_provider_strategy",
+        "deployment_configuration",
+        "deployment_controller",
+        "load_balancer",
+        "network_configuration",
+    ];
+    let names = [
+        "name",
+        "cluster",
+        "propagate_tags",
+        "launch_type",
+        "scheduling_strategy",
+        "enable_execute_command",
+        "deployment_minimum_healthy_percent",
+        "deployment_maximum_percent",
+        "health_check_grace_period_seconds",
+        "tags",
+    ];
+    let values = reader.values(&names, &blocks);
     let values = module.tagged(values);
     let node = service_node(&values, &Place::fixed(block.name_span()));
     let file = module.directory().file(block.file);
     let (service, mismatches) = service_use(file.clone(), address(module, block, instance), &node, Dialect::Terraform);
+    let service = service.map(|service| service.with_target_types(target_types(module, block)));
     (service, mismatches.iter().map(|mismatch| mismatch.problem(&file, "")).collect())
+}
+
+/// The type of the targets of each load balancer of a service, whose target groups the module declares.
+fn target_types(module: &Module<'_>, service: &Block) -> Vec<Option<String>> {
+    let of_balancer = |balancer: &Block| {
+        let arn = balancer.body.attribute("target_group_arn")?;
+        let Target::Resource(name) = target(module, arn, "aws_lb_target_group")? else { return None };
+        let is_it =
+            |block: &&Block| block.label(0) == Some("aws_lb_target_group") && block.label(1) == Some(name.as_str());
+        let group = module.directory().resources.iter().find(is_it)?;
+        match group.body.attribute("target_type") {
+            None => Some("instance".to_owned()),
+            Some(kind) => kind.expression.literal().map(str::to_owned),
+        }
+    };
+    service.body.blocks("load_balancer").map(of_balancer).collect()
 }
 
 /// The address of an instance: `module.web.aws_ecs_task_definition.this[0]`.

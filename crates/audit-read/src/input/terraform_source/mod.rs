@@ -49,6 +49,8 @@ pub(super) fn read_text(file: Arc<SourceFile>) -> Gathered {
     let read = Gathered { problems: evaluation.take_problems(), ..Gathered::default() };
     let mut run = Run::new(&evaluation, read);
     run.root(&directory, None);
+    // The other files of its directory may have any other resource.
+    run.read.material.resources.is_partial = true;
     run.read
 }
 
@@ -78,8 +80,7 @@ pub(super) fn read_edited(files: Vec<Arc<SourceFile>>, tree: &Tree) -> Gathered 
 pub(super) fn read_module(path: &Path, tree: &Tree) -> Gathered {
     let evaluation = Evaluation::new(Some(tree.clone().with(path)), INTEREST);
     let directory = evaluation.load(path, false);
-    let mut read = Gathered { files_read: directory.files.len(), ..Gathered::default() };
-    read.material.resources.is_partial = has_app_mesh(&directory);
+    let read = Gathered { files_read: directory.files.len(), ..Gathered::default() };
     let mut run = Run::new(&evaluation, read);
     run.root(&directory, None);
     run.read.problems.extend(evaluation.take_problems());
@@ -91,9 +92,7 @@ pub(super) fn read_module(path: &Path, tree: &Tree) -> Gathered {
 pub(super) fn read_directories(files: &[FoundFile], tree: Tree) -> Gathered {
     let evaluation = Evaluation::new(Some(tree), INTEREST);
     let groups = groups(files, &evaluation);
-    let mut read = Gathered { files_read: files.len(), ..Gathered::default() };
-    // Their resources of App Mesh are not read.
-    read.material.resources.is_partial = groups.iter().any(|group| has_app_mesh(&group.directory));
+    let read = Gathered { files_read: files.len(), ..Gathered::default() };
     let mut run = Run::new(&evaluation, read);
     let called: BTreeSet<PathBuf> = groups.iter().flat_map(|group| run.called_by(&group.directory)).collect();
     // Modules that are called only by each other are read on their own.
@@ -130,12 +129,6 @@ fn groups(files: &[FoundFile], evaluation: &Evaluation) -> Vec<Group> {
     groups.into_iter().map(group).collect()
 }
 
-/// Whether a module has resources of App Mesh.
-fn has_app_mesh(directory: &Directory) -> bool {
-    let mut kinds = directory.resources.iter().filter_map(|block| block.label(0));
-    kinds.any(|kind| kind.starts_with("aws_appmesh_"))
-}
-
 struct Run<'w> {
     evaluation: &'w Evaluation,
     roles: Roles,
@@ -170,6 +163,7 @@ impl<'w> Run<'w> {
         mark_shared_families(&mut definitions);
         let checked = definitions.into_iter().zip(is_checked).filter(|(_, is_checked)| *is_checked);
         self.read.material.definitions.extend(checked.map(|(definition, _)| definition));
+        self.read.material.resources.add(declarations.app_mesh);
         self.read.problems.append(&mut declarations.problems);
         self.read.unchecked.append(&mut declarations.unchecked);
         self.visited.append(&mut declarations.visited);

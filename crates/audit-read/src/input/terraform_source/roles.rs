@@ -1,4 +1,4 @@
-//! Task roles of a module, and what their policies allow.
+//! The roles of a module's task definitions, and what their policies allow.
 
 use std::{
     cell::RefCell,
@@ -12,7 +12,7 @@ use terraform::{Attribute, Block, Body, Directory, Instance, Module, Reader, ref
 
 use super::targets::{Target, target};
 use crate::{
-    definition::{Dialect, IamRole, PolicyDocument, grants_no_lookup},
+    definition::{Dialect, IamRole, PolicyDocument},
     input::terraform_attributes::role_node,
 };
 
@@ -33,11 +33,15 @@ impl Roles {
         let instances = module.instances(block);
         let [instance] = instances.as_slice() else { return None };
         let reader = module.reader(block, instance);
-        let values = module.tagged(reader.values(&["path", "tags"], &[]));
+        let values = module.tagged(reader.values(&["name", "path", "tags"], &[]));
         let node = role_node(&values, &Place::fixed(block.name_span()));
         let file = module.directory().file(block.file);
+        let trust = block.body.attribute("assume_role_policy");
+        let trust = trust.and_then(|policy| document(module, block, reader, policy));
         let policies = policies(module, &file, reader, &name, &self.uses(module.directory()));
-        IamRole::read(file, &node, Dialect::Terraform, policies)
+        let is_by_name = |names: &Vec<String>| names.last().is_some_and(|last| ["name", "id"].contains(&last.as_str()));
+        let is_named = references(&attribute.expression).iter().any(is_by_name);
+        IamRole::read(file, &node, Dialect::Terraform, trust, policies, is_named)
     }
 
     /// Where a module refers to its roles.
@@ -57,7 +61,7 @@ impl Roles {
 const POLICIES: [&str; 3] = ["aws_iam_role_policy", "aws_iam_role_policy_attachment", "aws_iam_policy_attachment"];
 
 /// The resources that may refer to a role and add no policies to it.
-const USERS: [&str; 2] = ["aws_ecs_task_definition", "aws_iam_instance_profile"];
+const USERS: [&str; 4] = ["aws_ecs_task_definition", "aws_iam_instance_profile", "aws_iam_policy", ROLE];
 
 /// Where a module refers to its roles.
 #[derive(Debug)]
@@ -80,6 +84,10 @@ impl RoleUses {
                 _ => uses.give_away(&block.body),
             }
         }
+        // The policy of a secret or key may name the role.
+        let statements =
+            directory.data.iter().flat_map(|block| &block.body.blocks).flat_map(|block| &block.body.blocks);
+        statements.filter(|block| block.kind == "principals").for_each(|block| uses.give_away(&block.body));
         let others = directory.calls.iter().chain(directory.outputs.values());
         others.chain(&directory.providers).for_each(|block| uses.give_away(&block.body));
         directory.locals.values().for_each(|local| uses.give(local));
@@ -128,36 +136,34 @@ fn policies(
         return None;
     }
     let own = role.values(&["managed_policy_arns"], &["inline_policy"]);
-    let is_managed = own
-        .get("managed_policy_arns")
-        .is_some_and(|arns| arns.is_unknown() || !arns.items().iter().all(grants_no_lookup));
-    if is_managed || own.get("inline_policy").is_some_and(Node::is_unknown) {
+    if ["managed_policy_arns", "inline_policy"].iter().any(|name| own.get(name).is_some_and(Node::is_unknown)) {
         return None;
     }
+    let managed = own.items_of("managed_policy_arns").iter().map(|arn| PolicyDocument::managed(file, arn));
     let inline = own
         .items_of("inline_policy")
         .iter()
-        .map(|block| block.get("policy").cloned().map(|node| PolicyDocument { file: Arc::clone(file), node }));
-    let mut documents = inline.collect::<Option<Vec<_>>>()?;
+        .map(|block| block.get("policy").cloned().map(|node| PolicyDocument::new(file, node)));
+    let mut documents = managed.chain(inline).collect::<Option<Vec<_>>>()?;
     let numbers = uses.policies.get(name).into_iter().flatten();
     for block in numbers.filter_map(|number| directory.resources.get(*number)) {
         let instance = Instance::only();
         let reader = module.reader(block, &instance);
         documents.extend(match block.body.attribute("policy") {
             Some(policy) => vec![document(module, block, reader, policy)?],
-            None => attached(module, reader, block.body.attribute("policy_arn")?)?,
+            None => vec![attached(module, block, reader, block.body.attribute("policy_arn")?)?],
         });
     }
     Some(documents)
 }
 
-/// The documents of an attached policy: none of a managed one that grants no lookup.
-fn attached(module: &Module<'_>, reader: Reader<'_>, arn: &Attribute) -> Option<Vec<PolicyDocument>> {
+/// The document of an attached policy: of this module, or one of AWS's managed ones.
+fn attached(module: &Module<'_>, owner: &Block, reader: Reader<'_>, arn: &Attribute) -> Option<PolicyDocument> {
     let Some(Target::Resource(name)) = target(module, arn, "aws_iam_policy") else {
-        return grants_no_lookup(&reader.value(arn)).then(Vec::new);
+        return PolicyDocument::managed(&module.directory().file(owner.file), &reader.value(arn));
     };
     let block = module.directory().resources.iter().find(|block| is_called(block, "aws_iam_policy", &name))?;
-    document(module, block, reader.of(block), block.body.attribute("policy")?).map(|one| vec![one])
+    document(module, block, reader.of(block), block.body.attribute("policy")?)
 }
 
 /// The data source of a policy document.
@@ -165,7 +171,7 @@ const DOCUMENT: &str = "aws_iam_policy_document";
 
 /// A policy document: the argument itself, or a data source that has only statements.
 fn document(module: &Module<'_>, owner: &Block, reader: Reader<'_>, policy: &Attribute) -> Option<PolicyDocument> {
-    let of = |block: &Block, node| PolicyDocument { file: module.directory().file(block.file), node };
+    let of = |block: &Block, node| PolicyDocument::new(&module.directory().file(block.file), node);
     let mut names = references(&policy.expression).into_iter();
     match (names.next().as_deref(), names.next()) {
         (Some([data, kind, name, ..]), None) if data == "data" && kind == DOCUMENT => {

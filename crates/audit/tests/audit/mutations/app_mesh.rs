@@ -57,6 +57,13 @@ appmesh-proxy-ports: proxyConfiguration.properties[ProxyEgressPort].value = "150
 appmesh-app-ports: proxyConfiguration.properties[AppPorts] = absent
 appmesh-app-ports: proxyConfiguration.properties[AppPorts].value = "" "http" "70000"
 appmesh-app-port-mapping: proxyConfiguration.properties[AppPorts].value = "9081" "9080,9081"
+// Envoy listens there itself.
+appmesh-app-ports: proxyConfiguration.properties[AppPorts].value = "9901"
+  given orders / portMappings = [{"containerPort": 9901}]
+appmesh-envoy-setting: envoy / environment[ENVOY_LOG_LEVEL] = {"name": "ENVOY_LOG_LEVEL", "value": "verbose"}
+  or {"name": "ENVOY_LOG_LEVEL", "value": "INFO"}
+ok: envoy / environment[ENVOY_LOG_LEVEL] = {"name": "ENVOY_LOG_LEVEL", "value": "debug"}
+appmesh-envoy-health-check appmesh-envoy-setting: envoy / environment[ENVOY_ADMIN_ACCESS_PORT] = {"name": "ENVOY_ADMIN_ACCESS_PORT", "value": "admin"}
 appmesh-egress-ignored-ips: proxyConfiguration.properties[EgressIgnoredIPs] = absent
 appmesh-egress-ignored-ips: proxyConfiguration.properties[EgressIgnoredIPs].value = "169.254.170.2" "169.254.169.254"
 ok: proxyConfiguration.properties[EgressIgnoredIPs].value = "169.254.169.254, 169.254.170.2"

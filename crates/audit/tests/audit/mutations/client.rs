@@ -5,6 +5,13 @@ pub(super) const TABLE: &str = r#"
 consul-duration consul-health-native-and-synced: config.service.checks = [{"name": "web", "http": "http://localhost:9090", "interval": "10"}]
   or [{"name": "web", "ttl": "10 s"}]
 consul-health-native-and-synced: config.service.checks = [{"name": "web", "http": "http://localhost:9090", "interval": "10s", "timeout": "1.5s"}]
+  or [{"name": "web", "tcp": "localhost:9090", "interval": "10s"}] [{"name": "web", "grpc": "localhost:9090/web", "interval": "10s"}]
+  or [{"name": "web", "ttl": "30s"}] [{"name": "web", "aliasService": "db"}]
+consul-health-native-and-synced consul-service-checks: config.service.checks = [{"name": "web", "http": "http://localhost:9090"}]
+  or [{"name": "web", "interval": "10s"}] [{"name": "web", "ttl": "10s", "interval": "10s"}]
+  or [{"name": "web", "http": "http://localhost:9090", "tcp": "localhost:9090", "interval": "10s"}]
+  or [{"name": "web", "http": "localhost:9090", "interval": "10s"}] [{"name": "web", "tcp": "localhost", "interval": "10s"}]
+  or [{"name": "web", "grpc": "http://localhost:9090", "interval": "10s"}]
 
 [Client ClientGateway]
 consul-client-missing: consul-client / = absent
@@ -20,6 +27,28 @@ ok: `leave_on_terminate = true\n` becomes ``
 consul-client-retry-join: `retry_join = [\"consul.example.internal\"]\n` becomes ``
 consul-client-retry-join: `retry_join = [\"consul.example.internal\"]` becomes `retry_join = []`
 consul-client-retry-join: `retry_join` becomes `start_join`
+// What the agent refuses, and what has a harmless neighbour.
+consul-client-configuration: `datacenter = \"dc1\"` becomes `datacenter = \"dc1`
+consul-client-configuration: `datacenter = \"dc1\"` becomes `datacentre = \"dc1\"`
+consul-client-configuration: `advertise_reconnect_timeout = \"15m\"` becomes `advertise_reconnect_timeout = \"15\"`
+ok: `advertise_reconnect_timeout = \"15m\"` becomes `advertise_reconnect_timeout = \"1h30m\"`
+consul-client-configuration: `  grpc = 8502\n` becomes `  http = 8500\n`
+consul-client-configuration: `grpc = 8502` becomes `grpc = 8503`
+ok: `grpc = 8502` becomes `grpc = 8502\n  http = 8500\n  serf_lan = 8301`
+consul-client-configuration: `-data-dir /consul/data ` becomes ``
+ok: `datacenter = \"dc1\"` becomes `datacenter = \"dc1\"\ndata_dir = \"/consul/data\"`
+consul-client-configuration: `retry_join = [\"consul.example.internal\"]` becomes `retry_join = [\"https://consul.example.internal\"]`
+ok: `retry_join = [\"consul.example.internal\"]` becomes `retry_join = [\"consul.example.internal:8301\", \"provider=aws tag_key=x tag_value=y\"]`
+consul-client-configuration: `-config-file /consul/agent-defaults.hcl` becomes `-config-file /consul/agent-default.hcl`
+consul-client-configuration: `cat << EOF` becomes `cat << 'EOF'`
+consul-client-configuration: `verify_outgoing = true` becomes `verify_outgoing = true\nnode_name = \"web\"`
+ok: `verify_outgoing = true` becomes `verify_outgoing = true\nnode_name = \"web-$ECS_IPV4\"\nlog_level = \"WARN\"\nconnect { enabled = true }`
+consul-client-configuration: `verify_outgoing = true` becomes `verify_outgoing = true\nlog_level = \"verbose\"`
+consul-client-script: `.Networks[0].IPv4Addresses[0]` becomes `.Networks[0].IPV4Addresses[0]`
+consul-client-script: `advertise_addr = \"$ECS_IPV4\"` becomes `advertise_addr = \"$ECS_IP4\"`
+consul-client-script: `exec consul agent` becomes `if true; then exec consul agent`
+ok: `exec consul agent` becomes `if true; then echo it; fi\nexec consul agent`
+consul-client-script: `exec consul agent` becomes `echo \"it\nexec consul agent`
 consul-client-advertise: `advertise_addr = \"$ECS_IPV4\"\n` becomes ``
 consul-client-advertise: `advertise_addr = \"$ECS_IPV4\"` becomes `advertise_addr = \"10.0.0.1\"`
 consul-client-http-exposed: `  http = \"127.0.0.1\"\n` becomes ``
@@ -60,7 +89,15 @@ consul-proxy-open-files: sidecar-proxy / ulimits[nofile].softLimit = 1048577
 consul-proxy-open-files: sidecar-proxy / ulimits[nofile].hardLimit = 2097152
 consul-proxy-open-files-default: sidecar-proxy / ulimits[nofile].name = "nproc"
 
+[ClientGateway]
+consul-client-script: `-aws-include-entity ` becomes ``
+consul-client-script: `-aws-auto-bearer-token ` becomes ``
+consul-client-script: `-method iam-ecs-client-token` becomes `-method iam-ecs-service-token`
+consul-client-configuration consul-client-script: `cat /consul/client-token` becomes `cat /consul/agent-token`
+
 [Client]
+consul-sidecar-proxy-image: sidecar-proxy / image = "nginx:1.27"
+ok: sidecar-proxy / image = "mirror/nginx:v1.20.7"
 // The name differs from the tag's and from the secret's.
 consul-service-name-tag consul-service-secret: config.service.name = "shop"
 consul-service-token: consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN] = absent

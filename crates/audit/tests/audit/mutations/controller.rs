@@ -10,9 +10,21 @@ consul-fips-tag: consul-ecs-controller / image = "hashicorp/consul-ecs:0.10.1-fi
 consul-image-generation: consul-ecs-controller / image = "hashicorp/consul-ecs:0.6.0"
 consul-image-generation: consul-ecs-controller / command = ["acl-controller"]
 // The ACL controller has flags.
-ok: consul-ecs-controller / environment = absent
+ok: consul-ecs-controller / environment = [{"name": "CONSUL_HTTP_ADDR", "value": "https://consul.example.internal:8501"}]
+  given consul-ecs-controller / command = ["acl-controller", "-iam-role-path", "/consul-ecs/"]
+  given consul-ecs-controller / image = "hashicorp/consul-ecs:0.6.0"
+consul-controller-settings: consul-ecs-controller / environment = absent [{"name": "CONSUL_HTTP_ADDR", "value": "http://consul.example.internal:8501"}]
   given consul-ecs-controller / command = ["acl-controller"]
   given consul-ecs-controller / image = "hashicorp/consul-ecs:0.6.0"
+consul-controller-settings: consul-ecs-controller / command = ["acl-controller", "-iam-role", "/consul-ecs/"]
+  given consul-ecs-controller / environment = [{"name": "CONSUL_HTTP_ADDR", "value": "https://consul.example.internal:8501"}]
+  given consul-ecs-controller / image = "hashicorp/consul-ecs:0.6.0"
+consul-controller-settings: consul-ecs-controller / secrets[CONSUL_HTTP_TOKEN].name = "CONSUL_TOKEN"
+consul-controller-settings: config.controller.iamRolePath = "consul-ecs" "/consul-ecs"
+ok: config.controller.iamRolePath = "/" "/mesh/tasks/"
+consul-controller-settings: config.controller.partition = "team"
+ok: config.controller.partition = "default"
+consul-controller-role: taskRoleArn = absent
 consul-config-missing: consul-ecs-controller / environment = absent
 consul-controller-command: consul-ecs-controller / command = absent ["mesh-init"]
 ok: consul-ecs-controller / entryPoint = ["/bin/sh", "-c", "consul-ecs controller"]
@@ -33,5 +45,6 @@ ok: config.consulServers.grpc.caCertFile = "/certs/ca.pem"
 ecs-secrets-execution-role: executionRoleArn = absent
 // It is not a task of the mesh.
 ok: networkMode = "host"
-ok: consul-ecs-controller / essential = false
+ecs-essential: consul-ecs-controller / essential = false
+ok: consul-ecs-controller / essential = absent
 "#;

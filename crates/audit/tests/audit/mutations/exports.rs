@@ -6,6 +6,24 @@ appmesh-backend-missing: [virtualNode orders].virtualNode.spec.backends[0].virtu
 appmesh-health-check: [virtualNode orders].virtualNode.spec.listeners[0].portMapping.port = 9081
   given [virtualNode orders].virtualNode.spec.listeners[0].healthCheck.port = 9080
 appmesh-node-protocol: [virtualNode orders].virtualNode.spec.listeners[0].portMapping.protocol = "tcp"
+// Values that App Mesh refuses, and the ones beside them.
+appmesh-value: [virtualNode orders].virtualNode.spec.listeners[0].timeout = {"http": {"perRequest": {"unit": "sec", "value": 5}}}
+  or {"http2": {"perRequest": {"unit": "s", "value": 5}}}
+ok: [virtualNode orders].virtualNode.spec.listeners[0].timeout = {"http": {"perRequest": {"unit": "s", "value": 5}}}
+  or {"http": {"idle": {"unit": "ms", "value": 500}}}
+appmesh-value: [virtualNode orders].virtualNode.spec.listeners[0].tls = {"mode": "ENABLED", "certificate": {"acm": {"certificateArn": "arn"}}}
+  or {"mode": "STRICT"}
+  or {"mode": "STRICT", "certificate": {"acm": {"certificateArn": "arn"}, "file": {"certificateChain": "/a", "privateKey": "/b"}}}
+ok: [virtualNode orders].virtualNode.spec.listeners[0].tls = {"mode": "STRICT", "certificate": {"acm": {"certificateArn": "arn"}}}
+ok: [virtualNode orders].virtualNode.spec.backendDefaults = {"clientPolicy": {"tls": {"enforce": true, "validation": {"trust": {"file": {"certificateChain": "/a"}}}}}}
+appmesh-value: [virtualNode orders].virtualNode.spec.listeners[0].outlierDetection = {"maxEjectionPercent": 101}
+ok: [virtualNode orders].virtualNode.spec.listeners[0].outlierDetection = {"maxEjectionPercent": 100}
+appmesh-value: [route all].route.spec.httpRoute.retryPolicy = {"maxRetries": 2}
+  or {"maxRetries": 2, "perRetryTimeout": {"unit": "s", "value": 2}, "httpRetryEvents": ["server-errors"]}
+ok: [route all].route.spec.httpRoute.retryPolicy = {"maxRetries": 2, "perRetryTimeout": {"unit": "s", "value": 2}, "httpRetryEvents": ["server-error"]}
+appmesh-value: [route all].route.spec.httpRoute.match.prefix = "orders"
+ok: [route all].route.spec.httpRoute.match.prefix = "/orders"
+appmesh-value: [virtualService stock.shop.local].virtualService.spec.provider.virtualRouter = {"virtualRouterName": "orders"}
 appmesh-service-discovery: [virtualNode orders].virtualNode.spec.serviceDiscovery = absent
 ok: [virtualNode orders].virtualNode.spec.listeners = []
   given [virtualNode orders].virtualNode.spec.serviceDiscovery = {"dns": {"hostname": "orders.shop.local"}}

@@ -1,11 +1,10 @@
-//! Resources of App Mesh in a plan or state. Source:
+//! Resources of App Mesh as Terraform's provider spells them, in sources, plans and states. Source:
 //! <https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/appmesh_virtual_node>
 
 use std::sync::Arc;
 
-use super::planned::Planned;
 use crate::app_mesh::{Presence, Resource, ResourceKind};
-use document::{Entry, Node, Place, SourceFile, Value};
+use document::{Entry, Node, Place, SourceFile, Span, Value};
 
 /// Before the kind, in the type of a resource.
 const TYPES: &str = "aws_appmesh_";
@@ -19,17 +18,17 @@ const REPEATED: [(&str, &str); 5] = [
     ("metadata", "metadata"),
 ];
 
-/// Reads a resource of App Mesh; `None` if it is another resource.
-pub(super) fn read(file: &Arc<SourceFile>, resource: &Planned<'_>) -> Option<Resource> {
-    let name = camel_case(resource.kind.strip_prefix(TYPES)?);
+/// Reads a resource of App Mesh of this type with its attributes; `None` if it is another resource.
+pub(super) fn read(file: &Arc<SourceFile>, kind: &str, address: &str, values: &Node, span: Span) -> Option<Resource> {
+    let name = camel_case(kind.strip_prefix(TYPES)?);
     let kind = ResourceKind::ALL.into_iter().find(|kind| kind.key() == name)?;
-    let mut body = spelled_as_the_api(&resource.values);
+    let mut body = spelled_as_the_api(values);
     if let Value::Map(entries) = &mut body.value {
         let own_name = entries.iter_mut().filter(|entry| entry.key == "name");
         own_name.for_each(|entry| kind.name_key().clone_into(&mut entry.key));
     }
-    let mut read = Resource::new(file.clone(), kind, body, resource.place.span, Presence::Declared);
-    resource.address.clone_into(&mut read.address);
+    let mut read = Resource::new(file.clone(), kind, body, span, Presence::Declared);
+    address.clone_into(&mut read.address);
     Some(read)
 }
 

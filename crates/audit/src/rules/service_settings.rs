@@ -1,0 +1,146 @@
+//! Settings of the ECS services that run a task definition.
+
+use super::prelude::*;
+use audit_read::definition::{Network, ServiceSettings, ServiceUse, TaskDefinition};
+
+pub(super) static ECS_SERVICE: Rule = Rule::of_task(page!("ecs-service"), Applies::EveryTask, check_service);
+
+/// The bytes of a setting, what is wrong with it, and how to correct it.
+type Defect = (document::Span, String, String);
+
+fn check_service(subject: &Subject<'_>, findings: &mut Findings) {
+    for service in &subject.definition.services {
+        let Some(settings) = &service.settings else { continue };
+        let defects = [
+            name(service),
+            network(subject.definition, service, settings),
+            launch_type(subject.definition, service),
+            two_launch_types(service),
+            public_ip(service, settings),
+            daemon(service, settings),
+            percentages(service, settings),
+            grace_period(service, settings),
+        ];
+        let others = values(service, settings).into_iter().chain(targets(subject.definition, service));
+        for (span, wrong, help) in defects.into_iter().flatten().chain(others) {
+            let message = format!("the service {} {wrong}", service.name);
+            findings.add(Draft::new(span, message, help).in_file(&service.file));
+        }
+    }
+}
+
+fn name(service: &ServiceUse) -> Option<Defect> {
+    let name = service.service_name.text()?;
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let is_wrong = name.chars().count() > 255 || !name.chars().all(is_valid);
+    let help = "use at most 255 letters, digits, hyphens and underscores".to_owned();
+    is_wrong.then(|| (service.service_name.span(), format!("has the invalid name {name:?}"), help))
+}
+
+/// With `awsvpc`, each task needs a network. A task set may have it instead of the service, and a service without its cluster
+/// may be an excerpt.
+fn network(definition: &TaskDefinition, service: &ServiceUse, settings: &ServiceSettings) -> Option<Defect> {
+    let is_awsvpc = definition.network_mode.text() == Some("awsvpc");
+    let has_task_sets = !service.controller.is_absent() && service.controller.text() != Some("ECS");
+    let is_excerpt = settings.cluster.is_absent() || definition.module.is_some();
+    if !is_awsvpc || has_task_sets || is_excerpt {
+        return None;
+    }
+    let help = "add networkConfiguration with the subnets of its tasks".to_owned();
+    let without =
+        |what: &str| Some((service.place.span, format!("runs tasks with awsvpc, but has no {what}"), help.clone()));
+    match &settings.network.value {
+        Maybe::Absent => without("networkConfiguration"),
+        Maybe::Known(network) if network.subnets.is_certainly_empty() => without("subnets"),
+        Maybe::Known(_) | Maybe::Unknown => None,
+    }
+}
+
+fn launch_type(definition: &TaskDefinition, service: &ServiceUse) -> Option<Defect> {
+    let kind = service.launch_type.text().filter(|kind| ["EC2", "FARGATE", "EXTERNAL"].contains(kind))?;
+    let suitable = definition.requires_compatibilities.texts().filter(|all| !all.is_empty())?;
+    let wrong = format!("launches on {kind}, but requiresCompatibilities of its definition is {}", suitable.join(", "));
+    let help = format!("launch it on {}, or add {kind} to requiresCompatibilities", suitable.join(" or "));
+    (!suitable.contains(&kind)).then(|| (service.launch_type.span(), wrong, help))
+}
+
+fn two_launch_types(service: &ServiceUse) -> Option<Defect> {
+    let has_both = service.launch_type.known().is_some() && !service.capacity_providers.items.is_empty();
+    let wrong = "has a launch type and a strategy of capacity providers".to_owned();
+    has_both.then(|| (service.launch_type.span(), wrong, "remove one of the two".to_owned()))
+}
+
+fn public_ip(service: &ServiceUse, settings: &ServiceSettings) -> Option<Defect> {
+    let Network { public_ip, .. } = settings.network.known()?;
+    let value = public_ip.text()?;
+    if !["ENABLED", "DISABLED"].contains(&value) {
+        let wrong = format!("has {value:?} as assignPublicIp");
+        return Some((public_ip.span(), wrong, "write ENABLED or DISABLED".to_owned()));
+    }
+    let is_on_ec2 = value == "ENABLED" && service.launch_type.text() == Some("EC2");
+    let wrong = "launches on EC2, where tasks get no public address".to_owned();
+    let help = "disable assignPublicIp, and let the subnets reach the internet by NAT".to_owned();
+    is_on_ec2.then(|| (public_ip.span(), wrong, help))
+}
+
+fn daemon(service: &ServiceUse, settings: &ServiceSettings) -> Option<Defect> {
+    let is_daemon = settings.scheduling.text() == Some("DAEMON");
+    let is_on_fargate = service.launch_type.text() == Some("FARGATE");
+    let wrong = "is a DAEMON on Fargate, which has no instances".to_owned();
+    (is_daemon && is_on_fargate).then(|| {
+        (settings.scheduling.span(), wrong, "set schedulingStrategy to REPLICA, or launch it on EC2".to_owned())
+    })
+}
+
+/// A rolling deployment must be able to start or to stop a task.
+fn percentages(service: &ServiceUse, settings: &ServiceSettings) -> Option<Defect> {
+    let is_rolling = service.strategy.or(Text::known("ROLLING"))?.whole() == Some("ROLLING")
+        && service.controller.or(Text::known("ECS"))?.whole() == Some("ECS")
+        && settings.scheduling.or(Text::known("REPLICA"))?.whole() == Some("REPLICA");
+    let (minimum, maximum) = (settings.minimum_percent.or(100)?, settings.maximum_percent.or(200)?);
+    let wrong = format!("keeps {minimum} % of its tasks and runs at most {maximum} %: no deployment can replace one");
+    let help = "raise maximumPercent to 200, or lower minimumHealthyPercent".to_owned();
+    let is_stuck = is_rolling && minimum >= 100 && maximum <= 100;
+    let span = if settings.maximum_percent.is_absent() { &settings.minimum_percent } else { &settings.maximum_percent };
+    is_stuck.then(|| (span.span(), wrong, help))
+}
+
+fn grace_period(service: &ServiceUse, settings: &ServiceSettings) -> Option<Defect> {
+    let seconds = settings.grace_period.known().filter(|seconds| **seconds > 0)?;
+    let wrong = format!("has a grace period of {seconds} s for health checks, but no load balancer");
+    let help = "remove healthCheckGracePeriodSeconds".to_owned();
+    service.load_balancers.is_certainly_empty().then(|| (settings.grace_period.span(), wrong, help))
+}
+
+/// With `awsvpc`, each task has an address of its own, and is a target of the type `ip`.
+fn targets(definition: &TaskDefinition, service: &ServiceUse) -> Vec<Defect> {
+    let wanted = match definition.network_mode.text() {
+        Some("awsvpc") => "ip",
+        Some("bridge" | "host") => "instance",
+        _ => return Vec::new(),
+    };
+    let mode = definition.network_mode.text().unwrap_or_default();
+    let types = service.load_balancers.items.iter().filter_map(|it| Some((it.place.span, it.target_type.text()?)));
+    let wrong = types.filter(|(_, kind)| ["ip", "instance"].contains(kind) && *kind != wanted);
+    let defect = |(span, kind): (document::Span, &str)| {
+        let wrong = format!("has a target group of the type {kind}, which does not fit tasks with {mode}");
+        (span, wrong, format!("set the target type of the target group to {wanted}"))
+    };
+    wrong.map(defect).collect()
+}
+
+/// Settings with a closed list of values.
+fn values(service: &ServiceUse, settings: &ServiceSettings) -> Vec<Defect> {
+    let closed: [(&str, &Field<Text>, &[&str]); 5] = [
+        ("launchType", &service.launch_type, &["EC2", "FARGATE", "EXTERNAL", "MANAGED_INSTANCES"]),
+        ("propagateTags", &service.propagate_tags, &["TASK_DEFINITION", "SERVICE", "NONE"]),
+        ("schedulingStrategy", &settings.scheduling, &["REPLICA", "DAEMON"]),
+        ("strategy", &service.strategy, &["ROLLING", "BLUE_GREEN", "LINEAR", "CANARY"]),
+        ("deploymentController", &service.controller, &["ECS", "CODE_DEPLOY", "EXTERNAL"]),
+    ];
+    let wrong = closed.into_iter().filter_map(|(key, field, allowed)| {
+        let value = field.text().filter(|value| !allowed.contains(value))?;
+        Some((field.span(), format!("has {value:?} as {key}"), format!("write {}", allowed.join(", "))))
+    });
+    wrong.collect()
+}

@@ -1,0 +1,236 @@
+//! The roles of a task that the input declares: who may assume them, and what ECS, the login and the controller need of them.
+//! Each mistake stands beside a change that is none.
+
+use audit::audit;
+
+use crate::{
+    folder::Folder,
+    inputs::gathered,
+    reading::{findings_in, ids},
+};
+
+const TEMPLATE: &str = r#"Resources:
+  TaskRole:
+    Type: AWS::IAM::Role
+    Properties:
+      RoleName: web-task
+      Path: /consul-ecs/
+      AssumeRolePolicyDocument:
+        Version: "2012-10-17"
+        Statement:
+          - Effect: Allow
+            Principal: { Service: ecs-tasks.amazonaws.com }
+            Action: sts:AssumeRole
+      Tags: [{ Key: consul.hashicorp.com.service-name, Value: web }]
+      Policies:
+        - PolicyName: login
+          PolicyDocument:
+            Statement:
+              - { Effect: Allow, Action: iam:GetRole, Resource: !Sub "arn:aws:iam::${AWS::AccountId}:role/consul-ecs/web-task" }
+              - { Effect: Allow, Action: "ssmmessages:*", Resource: "*" }
+  ExecutionRole:
+    Type: AWS::IAM::Role
+    Properties:
+      AssumeRolePolicyDocument:
+        Statement:
+          - { Effect: Allow, Principal: { Service: [ecs-tasks.amazonaws.com] }, Action: [sts:AssumeRole] }
+      ManagedPolicyArns:
+        - !Sub arn:${AWS::Partition}:iam::aws:policy/service-role/AmazonECSTaskExecutionRolePolicy
+      Policies:
+        - PolicyName: secrets
+          PolicyDocument:
+            Statement:
+              - Effect: Allow
+                Action: [secretsmanager:GetSecretValue]
+                Resource: [!Ref Database, "arn:aws:secretsmanager:eu-west-1:123456789012:secret:key-AbCdEf"]
+              - { Effect: Allow, Action: ssm:GetParameters, Resource: !Sub "arn:aws:ssm:*:${AWS::AccountId}:parameter/web/*" }
+  Database:
+    Type: AWS::SecretsManager::Secret
+    Properties: { Name: web/database }
+  Task:
+    Type: AWS::ECS::TaskDefinition
+    Properties:
+      Family: web
+      RequiresCompatibilities: [FARGATE]
+      NetworkMode: awsvpc
+      TaskRoleArn: !GetAtt TaskRole.Arn
+      ExecutionRoleArn: !GetAtt ExecutionRole.Arn
+      ContainerDefinitions:
+        - Name: web
+          Image: !Sub ${AWS::AccountId}.dkr.ecr.${AWS::Region}.amazonaws.com/web:1
+          LogConfiguration: { LogDriver: awslogs }
+          Secrets:
+            - { Name: PASSWORD, ValueFrom: !Sub "${Database}:password::" }
+            - { Name: KEY, ValueFrom: "arn:aws:secretsmanager:eu-west-1:123456789012:secret:key-AbCdEf" }
+            - { Name: LICENCE, ValueFrom: /web/licence }
+  Service:
+    Type: AWS::ECS::Service
+    Properties: { TaskDefinition: !Ref Task, EnableExecuteCommand: true }
+"#;
+
+#[test]
+fn a_role_of_a_template_lets_ecs_do_its_part() {
+    assert_eq!(ids(&findings_in("template.yaml", TEMPLATE)), [""; 0]);
+    let key = r#""arn:aws:secretsmanager:eu-west-1:123456789012:secret:key-AbCdEf"]"#;
+    for (from, to, expected) in [
+        // Who may assume a role.
+        (
+            "Principal: { Service: ecs-tasks.amazonaws.com }",
+            "Principal: { Service: ec2.amazonaws.com }",
+            "ecs-role-trust",
+        ),
+        ("Service: [ecs-tasks.amazonaws.com]", "Service: [ecs.amazonaws.com]", "ecs-role-trust"),
+        ("Principal: { Service: ecs-tasks.amazonaws.com }", "Principal: { AWS: 123456789012 }", "ecs-role-trust"),
+        ("Action: [sts:AssumeRole]", "Action: [sts:AssumeRoleWithSAML]", "ecs-role-trust"),
+        ("Service: [ecs-tasks.amazonaws.com]", "Service: [lambda.amazonaws.com, ecs-tasks.amazonaws.com]", ""),
+        ("Principal: { Service: ecs-tasks.amazonaws.com }", "Principal: { Service: !Ref Principal }", ""),
+        ("Action: [sts:AssumeRole]", "Action: \"sts:*\"", ""),
+        // Secrets.
+        ("[secretsmanager:GetSecretValue]", "[secretsmanager:DescribeSecret]", "ecs-secrets-execution-role"),
+        ("[secretsmanager:GetSecretValue]", "\"secretsmanager:Get*\"", ""),
+        (key, "\"arn:aws:s3:::x\"]", "ecs-secrets-execution-role"),
+        (key, "\"arn:aws:secretsmanager:eu-west-1:123456789012:secret:key\"]", "ecs-secrets-execution-role"),
+        (key, "\"arn:aws:secretsmanager:us-east-1:123456789012:secret:key-AbCdEf\"]", "ecs-secrets-execution-role"),
+        (key, "\"arn:aws:secretsmanager:eu-west-1:123456789012:secret:key-??????\"]", ""),
+        (key, "!Ref Other]", ""),
+        ("[!Ref Database, ", "[", "ecs-secrets-execution-role"),
+        ("[!Ref Database, ", "[!Sub \"${Database}*\", ", ""),
+        ("ssm:GetParameters", "ssm:GetParameter", "ecs-secrets-execution-role"),
+        ("parameter/web/*", "parameter/shop/*", "ecs-secrets-execution-role"),
+        // A denial outweighs all, an unknown policy may allow it.
+        (
+            "              - Effect: Allow\n                Action: [secretsmanager:GetSecretValue]",
+            "              - { Effect: Deny, Action: \"secretsmanager:*\", Resource: \"*\" }\n              - Effect: Allow\n                Action: [secretsmanager:GetSecretValue]",
+            "ecs-secrets-execution-role",
+        ),
+        (
+            "policy/service-role/AmazonECSTaskExecutionRolePolicy\n      Policies:\n        - PolicyName: secrets",
+            "policy/SecretsManagerReadWrite\n      Policies:\n        - PolicyName: other",
+            "",
+        ),
+        // Images and logs.
+        (
+            "      ManagedPolicyArns:\n        - !Sub arn:${AWS::Partition}:iam::aws:policy/service-role/AmazonECSTaskExecutionRolePolicy\n",
+            "",
+            "ecs-image-execution-role ecs-image-execution-role ecs-image-execution-role ecs-logs-execution-role ecs-logs-execution-role",
+        ),
+        // The login, and ExecuteCommand.
+        ("Action: iam:GetRole", "Action: iam:GetUser", ""),
+        ("\"ssmmessages:*\"", "\"ssm:*\"", "ecs-exec-task-role"),
+        ("EnableExecuteCommand: true", "EnableExecuteCommand: false", ""),
+        // The grammar of policies.
+        ("\"2012-10-17\"", "\"2012-10-71\"", "ecs-role-policy"),
+        ("\"2012-10-17\"", "\"2008-10-17\"", ""),
+        (
+            "{ Effect: Allow, Action: ssm:GetParameters, Resource:",
+            "{ Effect: Allow, Action: ssm:GetParameters, Ressource:",
+            "ecs-role-policy",
+        ),
+        ("{ Effect: Allow, Action: ssm:GetParameters", "{ Effect: allow, Action: ssm:GetParameters", "ecs-role-policy"),
+        ("policy/service-role/Amazon", "policy/Amazon", "ecs-role-policy"),
+        // The name of a role with a path.
+        ("!GetAtt TaskRole.Arn", "!Ref TaskRole", "ecs-role-arn"),
+        ("!GetAtt ExecutionRole.Arn", "!Ref ExecutionRole", ""),
+    ] {
+        assert!(TEMPLATE.contains(from), "{from}");
+        let found = findings_in("template.yaml", &TEMPLATE.replacen(from, to, 1));
+        assert_eq!(ids(&found).join(" "), expected, "{from} → {to}");
+    }
+}
+
+const MODULE: &str = r#"data "aws_iam_policy_document" "trust" {
+  statement {
+    actions = ["sts:AssumeRole"]
+    principals {
+      type        = "Service"
+      identifiers = ["ecs-tasks.amazonaws.com"]
+    }
+  }
+}
+
+resource "aws_iam_role" "task" {
+  name               = "web-task"
+  assume_role_policy = data.aws_iam_policy_document.trust.json
+}
+
+resource "aws_iam_role" "execution" {
+  name               = "web-execution"
+  assume_role_policy = jsonencode({
+    Version   = "2012-10-17"
+    Statement = [{ Effect = "Allow", Action = "sts:AssumeRole", Principal = { Service = "ecs-tasks.amazonaws.com" } }]
+  })
+}
+
+resource "aws_iam_role_policy_attachment" "execution" {
+  role       = aws_iam_role.execution.name
+  policy_arn = "arn:aws:iam::aws:policy/service-role/AmazonECSTaskExecutionRolePolicy"
+}
+
+data "aws_iam_policy_document" "secrets" {
+  statement {
+    actions   = ["secretsmanager:GetSecretValue"]
+    resources = ["arn:aws:secretsmanager:eu-west-1:123456789012:secret:key-AbCdEf"]
+  }
+}
+
+resource "aws_iam_policy" "secrets" {
+  policy = data.aws_iam_policy_document.secrets.json
+}
+
+resource "aws_iam_role_policy_attachment" "secrets" {
+  role       = aws_iam_role.execution.id
+  policy_arn = aws_iam_policy.secrets.arn
+}
+
+resource "aws_ecs_task_definition" "web" {
+  family                   = "web"
+  requires_compatibilities = ["FARGATE"]
+  task_role_arn            = aws_iam_role.task.arn
+  execution_role_arn       = aws_iam_role.execution.arn
+  container_definitions = jsonencode([{
+    name             = "web"
+    image            = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/web:1"
+    logConfiguration = { logDriver = "awslogs" }
+    secrets          = [{ name = "KEY", valueFrom = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:key-AbCdEf" }]
+  }])
+}
+"#;
+
+#[test]
+fn a_role_of_a_module_lets_ecs_do_its_part() {
+    let found = |text: &str| {
+        let folder = Folder::with(&[("main.tf", text.as_bytes())]);
+        let gathered = gathered(&[folder.path("")]);
+        ids(&audit(&gathered.material)).join(" ")
+    };
+    assert_eq!(found(MODULE), "");
+    let key = "resources = [\"arn:aws:secretsmanager:eu-west-1:123456789012:secret:key-AbCdEf\"]";
+    for (from, to, expected) in [
+        ("identifiers = [\"ecs-tasks.amazonaws.com\"]", "identifiers = [\"ec2.amazonaws.com\"]", "ecs-role-trust"),
+        ("identifiers = [\"ecs-tasks.amazonaws.com\"]", "identifiers = var.principals", ""),
+        ("Service = \"ecs-tasks.amazonaws.com\"", "Service = \"lambda.amazonaws.com\"", "ecs-role-trust"),
+        ("Action = \"sts:AssumeRole\"", "Action = \"sts:TagSession\"", "ecs-role-trust"),
+        (
+            key,
+            "resources = [\"arn:aws:secretsmanager:eu-west-1:123456789012:secret:other-AbCdEf\"]",
+            "ecs-secrets-execution-role",
+        ),
+        (key, "resources = [aws_secretsmanager_secret.key.arn]", ""),
+        ("policy_arn = aws_iam_policy.secrets.arn", "policy_arn = var.policy", ""),
+        ("Effect = \"Allow\"", "Effect = \"allow\"", "ecs-role-policy"),
+        ("aws_iam_role.task.arn", "aws_iam_role.task.name", "ecs-role-arn"),
+        ("policy/service-role/AmazonECSTaskExecutionRolePolicy", "policy/AdministratorAccess", ""),
+    ] {
+        assert!(MODULE.contains(from), "{from}");
+        assert_eq!(found(&MODULE.replacen(from, to, 1)), expected, "{from} → {to}");
+    }
+}
+
+/// A role whose trust policy has no statement is an excerpt, and its policies are not shown either.
+#[test]
+fn a_role_of_an_excerpt_is_not_judged() {
+    let start = TEMPLATE.find("      AssumeRolePolicyDocument:\n        Statement").unwrap();
+    let end = TEMPLATE.find("  Database:").unwrap();
+    let excerpt = format!("{}      AssumeRolePolicyDocument: {{}}\n{}", &TEMPLATE[..start], &TEMPLATE[end..]);
+    assert_eq!(ids(&findings_in("template.yaml", &excerpt)), [""; 0]);
+}
