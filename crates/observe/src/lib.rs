@@ -52,9 +52,9 @@ pub use aws::{
 };
 pub use consul::{
     CaRoot, CallLimits, ChainNode, ChainOverrides, ChainResolver, ChainTarget, ConnectProxy, ConsulError, Datacenter,
-    Direction, DiscoveryChain, EnvoyExtension, ExpiringCertificate, ExportedService, GatewayRoute, HttpMatch, Intention,
-    IntentionAction, IntentionEnd, IntentionPermission, Matched, MeshEntry, OutlierDetection, OwnToken, Peering,
-    ProxyDefaults, RegisteredUpstream, ServiceLimits,
+    Direction, DiscoveryChain, EnvoyExtension, ExpiringCertificate, ExportedService, GatewayRoute, HttpMatch,
+    Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched, MeshEntry, OutlierDetection, OwnToken,
+    Peering, ProxyDefaults, RegisteredUpstream, ServiceLimits,
 };
 
 pub use self::{

@@ -35,7 +35,8 @@ fn defects(document: &PolicyDocument) -> Vec<(Span, String, String)> {
         let Some((node, text)) = node.and_then(|node| Some((node, node.text()?))) else { return };
         if !allowed.contains(&text) && !text.contains(HOLE) {
             let message = format!("the {what} of a policy is {}", Text::known(text).shown());
-            defects.push((node.place.span, message, format!("write {} or {}", allowed[0], allowed[1])));
+            let [first, second] = allowed;
+            defects.push((node.place.span, message, format!("write {first} or {second}")));
         }
     };
     check(document.node.get("Version"), "version", VERSIONS);

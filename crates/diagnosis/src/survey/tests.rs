@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use ::report::{Blocked, ErrorLabel, PlannedAction, Problem, Skipped, SweepOutcome, Waiting};
 use audit::{report::Report, severity::Severity};
 use audit_read::input::Gathered;
 use jiff::SignedDuration;
 use mesh::catalog::CheckStatus;
 use observe::{CaRoot, Datacenter, ExpiringCertificate, InspectedCluster, InspectionError, Intention, OutOfTime};
-use ::report::{Blocked, ErrorLabel, PlannedAction, Problem, Skipped, SweepOutcome, Waiting};
 use serde_json::{Value, json};
 
 use super::*;

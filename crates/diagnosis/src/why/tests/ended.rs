@@ -224,7 +224,9 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
 
 #[test]
 fn no_sweep_is_promised_in_a_cluster_that_the_stack_does_not_manage() {
-    let unmanaged = |background: &mut Background| drop(background.unmanaged.insert(super::cluster()));
+    let unmanaged = |background: &mut Background| {
+        background.unmanaged.insert(super::cluster());
+    };
     let left_there = because(|cluster, background| {
         left(cluster);
         unmanaged(background);
