@@ -104,8 +104,13 @@ fn joined(spans: &[String]) -> String {
     if names.len() <= MANY || before == 0 || names.iter().any(|name| name.len() < before + after) {
         return spans.join(", ");
     }
-    let own: Vec<String> = names.iter().map(|name| format!("`{}`", &name[before..name.len() - after])).collect();
-    let (begin, end) = (&names[0][..before], &names[0][names[0].len() - after..]);
+    let parts = |name: &str| {
+        let (begin, rest) = name.split_at(before);
+        let (own, end) = rest.split_at(rest.len() - after);
+        [begin, own, end].map(str::to_owned)
+    };
+    let own: Vec<String> = names.iter().map(|name| format!("`{}`", parts(name)[1])).collect();
+    let [begin, _, end] = parts(names[0]);
     format!("`{begin}NAME{end}`, where NAME is {}", own.join(", "))
 }
 

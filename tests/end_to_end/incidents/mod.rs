@@ -108,14 +108,11 @@ impl<'a> OnCall<'a> {
     async fn of(world: &'a World<'a>) -> Self {
         static KEYS: Mutex<BTreeMap<&str, Key>> = Mutex::const_new(BTreeMap::new());
         let mut keys = KEYS.lock().await;
-        let key = match keys.get(world.prefix) {
-            Some(key) => key.clone(),
-            None => {
-                let user = format!("on-call-{}", world.prefix);
-                let key = world.aws.user(&user, &[on_call(world.prefix)]).await;
-                keys.entry(world.prefix).or_insert(key).clone()
-            }
-        };
+        if !keys.contains_key(world.prefix) {
+            let user = format!("on-call-{}", world.prefix);
+            keys.insert(world.prefix, world.aws.user(&user, &[on_call(world.prefix)]).await);
+        }
+        let key = keys[world.prefix].clone();
         let rules = COMMANDS.split("```hcl\n").skip(1).filter_map(|rest| rest.split_once("```"));
         let rules: String = rules.map(|(block, _)| block).collect();
         let token = world.consul.token_with_rules(&format!("on-call-{}", world.name), &rules).await;

@@ -38,7 +38,7 @@ async fn tag_role(world: &World<'_>, role: &str, service: Option<&str>) {
             iam.tag_role().role_name(role).tags(tag.expect("a tag")).send().await.expect("TagRole");
         }
         None => {
-            drop(iam.untag_role().role_name(role).tag_keys(SERVICE_NAME_ENTITY_TAG).send().await.expect("UntagRole"))
+            drop(iam.untag_role().role_name(role).tag_keys(SERVICE_NAME_ENTITY_TAG).send().await.expect("UntagRole"));
         }
     }
 }

@@ -6,10 +6,7 @@ use std::time::Duration;
 use local_stack::functions::built_binary;
 use serde_json::Value;
 use test_harness::installation::{CLUSTER, Installation, RateLimit};
-use tokio::{
-    process::Command,
-    time::{Instant, timeout},
-};
+use tokio::{process::Command, time::timeout};
 
 use super::{DESCRIBED, calls, counts};
 
@@ -26,12 +23,9 @@ async fn surveyed(installation: Installation) {
     command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
     command.env("CONSUL_HTTP_ADDR", &consul.url).env("CONSUL_HTTP_TOKEN", "own");
     command.args(["survey", "--cluster", CLUSTER, "--output", "json"]).kill_on_drop(true);
-    let start = Instant::now();
     let output = timeout(LONGEST, command.output()).await.expect("less than a minute").unwrap();
-    let took = start.elapsed();
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let document: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {errors}"));
-    eprintln!("survey of {} tasks: {took:.1?}", installation.listed());
     // Then the login tokens of all tasks that have ended are found, and no instance of a living one
     let finding = |id: &str| document["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == id);
     let unused = finding("unused-login-tokens").unwrap_or_else(|| panic!("{document:#}"));

@@ -190,13 +190,13 @@ fn principals(statement: &Node) -> Vec<Option<String>> {
     if ["NotPrincipal", "not_principals"].iter().any(|key| statement.get(key).is_some()) {
         return vec![None];
     }
-    let named = |node: &Node| match listed(node) {
+    let identifiers = |node: &Node| match listed(node) {
         Some(items) => items.iter().map(known).collect(),
         None => vec![None],
     };
     // Accounts, roles and federated users are no services, whoever they are.
     let of_kind = |kind: Option<&str>, node: &Node| {
-        let mut names: Vec<Option<String>> = named(node);
+        let mut names: Vec<Option<String>> = identifiers(node);
         if let Some(kind @ ("AWS" | "Federated" | "CanonicalUser")) = kind {
             names.iter_mut().filter(|name| name.is_none()).for_each(|name| *name = Some(kind.to_owned()));
         }
@@ -206,7 +206,7 @@ fn principals(statement: &Node) -> Vec<Option<String>> {
         Value::Map(entries) => {
             entries.iter().flat_map(|entry| of_kind(Some(entry.key.as_str()), &entry.node)).collect()
         }
-        _ => named(principal),
+        _ => identifiers(principal),
     });
     let of_block = |block: &Node| {
         let kind = block.get("type").and_then(Node::text);

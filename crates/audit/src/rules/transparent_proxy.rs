@@ -108,19 +108,17 @@ fn is_everything(block: &str) -> bool {
 
 /// Whether it certainly is neither an address, nor a block, nor a name of a host. iptables takes several with commas.
 fn is_no_block(text: &str) -> bool {
-    text.split(',').any(|text| match text.split_once('/') {
-        Some((address, bits)) => {
-            let most = match address.parse::<IpAddr>() {
-                Ok(IpAddr::V4(_)) => 32,
-                Ok(IpAddr::V6(_)) => 128,
-                Err(_) => return true,
-            };
-            !bits.parse::<u8>().is_ok_and(|bits| bits <= most) && bits.parse::<Ipv4Addr>().is_err()
-        }
-        None => {
+    text.split(',').any(|text| {
+        let Some((address, bits)) = text.split_once('/') else {
             let has_digits_only = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-            has_digits_only && text.parse::<Ipv4Addr>().is_err()
-        }
+            return has_digits_only && text.parse::<Ipv4Addr>().is_err();
+        };
+        let most = match address.parse::<IpAddr>() {
+            Ok(IpAddr::V4(_)) => 32,
+            Ok(IpAddr::V6(_)) => 128,
+            Err(_) => return true,
+        };
+        !bits.parse::<u8>().is_ok_and(|bits| bits <= most) && bits.parse::<Ipv4Addr>().is_err()
     })
 }
 

@@ -140,7 +140,7 @@ fn what_could_not_be_read_is_not_judged() {
             ("config.proxy.upstreams", Some(r#"[{"destinationName":"oders","localBindPort":1234}]"#)),
         ])
         .unwrap();
-    assert_eq!(found(&[wrong.clone()], &json!({})), NOTHING);
+    assert_eq!(found(std::slice::from_ref(&wrong), &json!({})), NOTHING);
     // Without a mesh, no rule about one says anything.
     assert!(audit(&material(&[wrong])).iter().all(|it| !it.rule.id.starts_with("consul-live-")));
 }

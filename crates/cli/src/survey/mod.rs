@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     let report = runtime()?.block_on(async {
         let progress = Progress::new()?;
-        let reading = progress.during(Reading::new(arguments, &progress)).await?;
+        let reading = progress.during(Box::pin(Reading::new(arguments, &progress))).await?;
         Ok::<_, Failure>(reading.judge(arguments.anonymous))
     })?;
     streams.print(&match arguments.output {

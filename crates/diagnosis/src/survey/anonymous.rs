@@ -22,7 +22,7 @@ impl Pseudonyms {
         let plans = [Some(evidence.plan), evidence.unknown];
         let planned = plans.into_iter().flatten().flat_map(|plan| &plan.clusters);
         let arns = planned.map(|cluster| cluster.cluster_arn.as_str());
-        let nodes = evidence.datacenter.clusters.iter().flatten().map(|cluster| cluster.as_str());
+        let nodes = evidence.datacenter.clusters.iter().flatten().map(mesh::arn::ClusterArn::as_str);
         let arns: BTreeSet<&str> = arns.chain(nodes).collect();
         let accounts: BTreeSet<&str> = arns.iter().filter_map(|arn| arn.split(':').nth(4)).collect();
         let clusters: BTreeSet<&str> = arns.iter().map(|arn| name_of(arn)).collect();
@@ -87,7 +87,7 @@ fn services(inspection: &Inspection, evidence: &SurveyEvidence<'_>) -> BTreeSet<
         names.extend(cluster.untagged.iter().map(|it| it.member.definition.arn.family().as_str().to_owned()));
         names.extend(cluster.untagged.iter().map(|it| it.member.identity.service.name.to_string()));
         let instances = cluster.catalog.iter().flat_map(|catalog| &catalog.instances);
-        names.extend(instances.map(|it| it.name.to_string()));
+        names.extend(instances.map(|it| it.name.clone()));
     }
     names.extend(evidence.definitions.definitions.iter().map(|it| family(&it.label).to_owned()));
     names.extend(evidence.definitions.findings.iter().map(|it| family(&it.subject).to_owned()));

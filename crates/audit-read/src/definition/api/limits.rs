@@ -30,7 +30,7 @@ impl FargateSize {
     pub fn has(&self, memory: u64) -> bool {
         // A quarter of a CPU has 512, 1024 and 2048.
         let is_left_out = self.cpu == 256 && memory == 1536;
-        self.memory.contains(&memory) && (memory - self.memory.start()) % self.step == 0 && !is_left_out
+        self.memory.contains(&memory) && (memory - self.memory.start()).is_multiple_of(self.step) && !is_left_out
     }
 }
 

@@ -40,10 +40,8 @@ impl Scope<'_, '_> {
         let properties = resource.get("Properties");
         let literal = |key: &str| properties.and_then(|properties| properties.get(key)).and_then(Node::text);
         let has = |key: &str| properties.is_some_and(|properties| properties.get(key).is_some());
-        let name = match ["Name", "RoleName"].into_iter().find(|key| has(key)) {
-            Some(key) => Some(literal(key).map_or_else(|| HOLE.to_string(), str::to_owned)),
-            None => None,
-        };
+        let name = ["Name", "RoleName"].into_iter().find(|key| has(key));
+        let name = name.map(|key| literal(key).map_or_else(|| HOLE.to_string(), str::to_owned));
         Some((resource.get("Type")?.text()?, name))
     }
 }
