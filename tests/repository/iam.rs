@@ -66,7 +66,13 @@ fn only_listed_sources_call_aws() {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains("aws_sdk_") || known.contains(path.as_str()), "{path} calls AWS");
         let hands_back = text.contains("return_after(");
-        let may_hand_back = ["crates/aws/src/queue.rs", "crates/controller/src/events/mod.rs"].contains(&path.as_str());
+        // The last one returns none: it stands in for the queue where there is none.
+        let may_hand_back = [
+            "crates/aws/src/queue.rs",
+            "crates/controller/src/events/mod.rs",
+            "crates/controller/src/without_writes.rs",
+        ];
+        let may_hand_back = may_hand_back.contains(&path.as_str());
         assert!(!hands_back || may_hand_back, "{path} returns messages");
         let takes_messages = text.contains("controller.handle(");
         assert!(!takes_messages || path == "src/task_events.rs", "{path} receives messages");

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, ops::RangeInclusive};
 
 use super::{mesh_ports::ports_span, prelude::*};
+use crate::subject::CREDENTIALS;
 use audit_read::definition::{PortMapping, Volume};
 use document::Span;
 
@@ -14,6 +15,8 @@ struct Mapped<'d> {
     ports: RangeInclusive<u64>,
     is_udp: bool,
     span: Span,
+    /// Its number among the mappings of the definition.
+    number: usize,
 }
 
 fn check_port_twice(subject: &Subject<'_>, findings: &mut Findings) {
@@ -24,14 +27,15 @@ fn check_port_twice(subject: &Subject<'_>, findings: &mut Findings) {
     };
     let containers = subject.definition.containers.items.iter();
     let mappings = containers.flat_map(|container| container.port_mappings.items.iter().map(move |it| (container, it)));
-    let mut mapped: Vec<Mapped<'_>> =
-        mappings.filter_map(|(container, mapping)| Mapped::of(container, mapping, is_shared)).collect();
-    mapped.sort_by_key(|one| (one.is_udp, *one.ports.start(), one.span));
+    let mapped = mappings.enumerate();
+    let mapped = mapped.filter_map(|(number, (container, mapping))| Mapped::of(container, mapping, number, is_shared));
+    let mut mapped: Vec<Mapped<'_>> = mapped.collect();
+    mapped.sort_by_key(|one| (one.is_udp, *one.ports.start(), one.number));
     let mut widest: Option<&Mapped<'_>> = None;
     for one in &mapped {
         let before = widest.filter(|before| before.is_udp == one.is_udp);
         if let Some(before) = before.filter(|before| before.ports.end() >= one.ports.start()) {
-            let is_first = before.span <= one.span;
+            let is_first = before.number < one.number;
             findings.add(if is_first { before.twice(one) } else { one.twice(before) });
         }
         if before.is_none_or(|before| before.ports.end() <= one.ports.end()) {
@@ -46,10 +50,10 @@ fn interface_ports(mapping: &PortMapping, is_shared: bool) -> Option<RangeInclus
 }
 
 impl<'d> Mapped<'d> {
-    fn of(container: &'d Container, mapping: &PortMapping, is_shared: bool) -> Option<Self> {
+    fn of(container: &'d Container, mapping: &PortMapping, number: usize, is_shared: bool) -> Option<Self> {
         let ports = interface_ports(mapping, is_shared).filter(|ports| *ports.start() != 0)?;
         let is_udp = mapping.is_udp();
-        (is_udp || mapping.is_tcp()).then(|| Self { container, ports, is_udp, span: ports_span(mapping) })
+        (is_udp || mapping.is_tcp()).then(|| Self { container, ports, is_udp, span: ports_span(mapping), number })
     }
 
     fn twice(&self, later: &Self) -> Draft {
@@ -73,12 +77,16 @@ pub(super) static ECS_VARIABLE_TWICE: Rule =
     Rule::of_task(page!("ecs-variable-twice"), Applies::EveryTask, check_variable_twice);
 
 fn check_variable_twice(subject: &Subject<'_>, findings: &mut Findings) {
+    // consul-credential-in-plain reports the credentials of Consul's programs.
+    let has_consul = subject.consul.is_some() || subject.controller.is_some();
+    let is_reported = |name| has_consul && CREDENTIALS.contains(&name);
     for container in subject.definition.containers.items.iter().filter(|it| !it.secrets.items.is_empty()) {
         let variables = container.environment.items.iter().map(|variable| &variable.name);
         let mut names: HashMap<&str, Span> = variables.filter_map(|name| Some((name.text()?, name.span()))).collect();
         for field in container.secrets.items.iter().map(|secret| &secret.name) {
             let Some(name) = field.text() else { continue };
-            let Some(other) = names.insert(name, field.span()) else { continue };
+            let other = names.insert(name, field.span()).filter(|_| !is_reported(name));
+            let Some(other) = other else { continue };
             let message = format!("{} has the variable {name} twice, once as a secret", container.label());
             let draft = Draft::new(field.span(), message, "remove one of the two").of(container);
             findings.add(draft.note(other, "the other one"));

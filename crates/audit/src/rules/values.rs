@@ -127,11 +127,10 @@ fn two_ports(container: &Container, mapping: &PortMapping) -> Option<Draft> {
     Some(Draft::new(mapping.container_port_range.span(), message, help).of(container))
 }
 
-/// Names and paths of which ECS or Docker accepts each once: volumes, tags, and the paths of a container's mounts.
+/// Names and paths of which ECS or Docker accepts each once: volumes, and the paths of a container's mounts.
 fn repeated(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;
     twice(definition.volumes.items.iter().map(|volume| &volume.name), "two volumes have the name", None, findings);
-    twice(definition.tags.items.iter().map(|tag| &tag.key), "two tags have the key", None, findings);
     for container in &definition.containers.items {
         let paths = container.mount_points.items.iter().map(|mount| &mount.container_path);
         twice(paths, "two mounts have the path", Some(container), findings);
@@ -147,8 +146,7 @@ fn twice<'d>(
     let mut first: HashMap<&str, Span> = HashMap::new();
     for field in fields {
         let Some(text) = field.text() else { continue };
-        let earlier = *first.entry(text).or_insert(field.span());
-        if earlier != field.span() {
+        if let Some(earlier) = first.insert(text, field.span()) {
             let draft = Draft::new(field.span(), format!("{what} {text}"), "remove one of the two, or rename it");
             findings.add(of(container, draft.note(earlier, "the other one")));
         }

@@ -53,12 +53,16 @@ const TEMPLATE: &str = r#"Resources:
       Family: web
       RequiresCompatibilities: [FARGATE]
       NetworkMode: awsvpc
+      Cpu: 256
+      Memory: 512
       TaskRoleArn: !GetAtt TaskRole.Arn
       ExecutionRoleArn: !GetAtt ExecutionRole.Arn
       ContainerDefinitions:
         - Name: web
           Image: !Sub ${AWS::AccountId}.dkr.ecr.${AWS::Region}.amazonaws.com/web:1
-          LogConfiguration: { LogDriver: awslogs }
+          LogConfiguration:
+            LogDriver: awslogs
+            Options: { awslogs-group: web, awslogs-region: eu-west-1, awslogs-stream-prefix: web }
           Secrets:
             - { Name: PASSWORD, ValueFrom: !Sub "${Database}:password::" }
             - { Name: KEY, ValueFrom: "arn:aws:secretsmanager:eu-west-1:123456789012:secret:key-AbCdEf" }
@@ -185,13 +189,19 @@ resource "aws_iam_role_policy_attachment" "secrets" {
 resource "aws_ecs_task_definition" "web" {
   family                   = "web"
   requires_compatibilities = ["FARGATE"]
+  network_mode             = "awsvpc"
+  cpu                      = 256
+  memory                   = 512
   task_role_arn            = aws_iam_role.task.arn
   execution_role_arn       = aws_iam_role.execution.arn
   container_definitions = jsonencode([{
-    name             = "web"
-    image            = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/web:1"
-    logConfiguration = { logDriver = "awslogs" }
-    secrets          = [{ name = "KEY", valueFrom = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:key-AbCdEf" }]
+    name  = "web"
+    image = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/web:1"
+    logConfiguration = {
+      logDriver = "awslogs"
+      options   = { awslogs-group = "web", awslogs-region = "eu-west-1", awslogs-stream-prefix = "web" }
+    }
+    secrets = [{ name = "KEY", valueFrom = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:key-AbCdEf" }]
   }])
 }
 "#;

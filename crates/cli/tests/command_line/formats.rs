@@ -89,7 +89,7 @@ fn statistics_of_a_clean_run_are_the_summary() {
 fn excerpts_are_cut_to_the_terminal() {
     // Given a line with characters of several bytes, whose excerpt begins in its middle.
     let line = serde_json::from_str::<serde_json::Value>(&bridged()).unwrap().to_string();
-    let line = line.replace("\"networkMode\"", "\"pidMode\":\"ééééé\",\"networkMode\"");
+    let line = line.replace("\"networkMode\"", "\"note\":\"ééééé\",\"networkMode\"");
     let workspace = Workspace::new("excerpt-width", &[("web.json", &line)]);
     for width in [30, 40, 50, 60, 80, 100, 120, 140] {
         let shown = workspace.command(&["check", "web.json"]).env("COLUMNS", width.to_string()).output().unwrap();

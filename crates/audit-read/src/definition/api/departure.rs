@@ -76,10 +76,15 @@ impl Walk {
         let Value::Map(entries) = &node.value else { return };
         let is_given = |entry: &&Entry| !matches!(entry.node.value, Value::Null);
         let mut unknown = Vec::new();
-        for entry in entries.iter().filter(is_given) {
+        for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| is_given(entry)) {
             let at = At::Key(at, &entry.key);
+            // Of several spellings of a key, the last one counts.
+            let is_replaced = |key: &Key| {
+                let mut later = entries.iter().skip(index + 1);
+                later.any(|later| self.dialect.is_spelling_of(&later.key, key.name))
+            };
             match shape.keys.iter().find(|key| self.dialect.is_spelling_of(&entry.key, key.name)) {
-                Some(_) if entry.node.is_unknown() => {}
+                Some(key) if entry.node.is_unknown() || is_replaced(key) => {}
                 Some(key) => {
                     self.value(&entry.node, &key.accepts, &at);
                     self.on_fargate(&entry.node, key.on_fargate, &at);

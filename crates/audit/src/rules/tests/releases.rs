@@ -107,7 +107,9 @@ fn findings(definition: &Value) -> Vec<Finding> {
 /// Whether a definition has a finding of the defect: one that quotes the table, if the rule reports several defects.
 fn is_found(defect: &Defect, rule: &str, definition: &Value) -> bool {
     let is_shared = table().defects.iter().filter(|other| other.rule.as_deref() == Some(rule)).count() > 1;
-    let is_meant = |finding: &Finding| !is_shared || finding.message.contains(&defect.what);
+    let is_meant = |finding: &Finding| {
+        !is_shared || finding.effect.contains(&defect.what) || finding.message.contains(&defect.what)
+    };
     findings(definition).iter().any(|finding| finding.rule.id == rule && is_meant(finding))
 }
 

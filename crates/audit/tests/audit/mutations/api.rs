@@ -39,7 +39,7 @@ ecs-value: cache / portMappings = [{"containerPort": 6379, "protocol": "http"}]
 ok: cache / portMappings = [{"containerPort": 6379, "protocol": "TCP"}]
   or [{"containerPort": 6379, "protocol": "udp", "name": "redis-1"}]
   or [{"containerPort": 6379, "appProtocol": "http2"}, {"containerPortRange": "8000-8010"}]
-ecs-value: cache / logConfiguration = {"logDriver": "awslog"}
+ecs-value: cache / logConfiguration = {"logDriver": "awslog", "options": {"awslogs-group": "report", "awslogs-region": "eu-west-1", "awslogs-stream-prefix": "cache"}}
   given requiresCompatibilities = ["EC2"]
 ok: cache / logConfiguration = {"logDriver": "loki"} {"logDriver": "syslog"}
   given requiresCompatibilities = ["EC2"]
@@ -75,7 +75,7 @@ ecs-value: volumes = [{"name": "data"}, {"name": "data"}]
   or [{"name": "data", "efsVolumeConfiguration": {"fileSystemId": "fs-1", "authorizationConfig": {"accessPointId": "fsap-1"}, "transitEncryption": "DISABLED"}}]
 ecs-value: cache / mountPoints = [{"sourceVolume": "data", "containerPath": "/data"}, {"sourceVolume": "more", "containerPath": "/data"}]
   given volumes = [{"name": "data"}, {"name": "more"}]
-ecs-value: tags = [{"key": "team", "value": "a"}, {"key": "team", "value": "b"}]
+ecs-duplicate-key: tags = [{"key": "team", "value": "a"}, {"key": "team", "value": "b"}]
 ecs-value: containerDefinitions = []
 // What Fargate does not have.
 ecs-fargate-properties: cache / privileged = true

@@ -88,7 +88,7 @@ appmesh-xray-user: xray-daemon / user = absent "0"
 [AppMeshGateway]
 // There are only Envoy and no proxy configuration.
 appmesh-gateway-mixed: containerDefinitions[app] = {"name": "app", "image": "example/app:1", "portMappings": [{"containerPort": 80}]}
-  or {"name": "app", "image": "example/app:1", "portMappings": [{"containerPortRange": "8000-8010"}]}
+  or {"name": "app", "image": "example/app:1", "portMappings": [{"containerPortRange": "9000-9010"}]}
 ok: containerDefinitions[app] = {"name": "app", "image": "example/app:1", "portMappings": [{"containerPortRange": "8000-8010", "protocol": "udp"}]}
 appmesh-gateway-mixed: proxyConfiguration = {"type": "APPMESH", "containerName": "envoy", "properties": [{"name": "IgnoredUID", "value": "1337"}, {"name": "ProxyIngressPort", "value": "15000"}, {"name": "ProxyEgressPort", "value": "15001"}, {"name": "AppPorts", "value": "8080"}, {"name": "EgressIgnoredIPs", "value": "169.254.170.2,169.254.169.254"}]}
 appmesh-proxy-configuration: envoy / environment[APPMESH_RESOURCE_ARN].value = "mesh/shop/virtualNode/ingress"

@@ -40,11 +40,12 @@ consul-config-ignored: config.consulServers.http.httpz = true
 consul-config-version: config.transparentProxy = {}
   given consul-ecs-controller / image = "hashicorp/consul-ecs:0.7.3"
 consul-ca-certificates: consul-ecs-controller / secrets[CONSUL_GRPC_CACERT_PEM] = absent
-ok: config.consulServers.grpc.caCertFile = "/certs/ca.pem"
+ok: config.consulServers.grpc.caCertFile = "/etc/ssl/certs/ca.pem"
   given consul-ecs-controller / secrets[CONSUL_GRPC_CACERT_PEM].name = "OTHER"
 ecs-secrets-execution-role: executionRoleArn = absent
 // It is not a task of the mesh.
 ok: networkMode = "host"
+  given requiresCompatibilities = ["EC2"]
 ecs-essential: consul-ecs-controller / essential = false
 ok: consul-ecs-controller / essential = absent
 "#;

@@ -80,7 +80,7 @@ ok: runtimePlatform = {"operatingSystemFamily": "WINDOWS_SERVER_2022_CORE"}
 // An agent beside a gateway; an app is another matter.
 ok: containerDefinitions[cwagent] = {"name": "cwagent", "image": "<AGENT>", "portMappings": [{"containerPort": 8125, "protocol": "udp"}]}
 ok: containerDefinitions[dns] = {"name": "dns", "image": "example/dns:1", "portMappings": [{"containerPort": 53, "protocol": "udp"}]}
-appmesh-gateway-mixed: containerDefinitions[app] = {"name": "app", "image": "<APP>", "portMappings": [{"containerPort": 8080}]}
+appmesh-gateway-mixed: containerDefinitions[app] = {"name": "app", "image": "<APP>", "portMappings": [{"containerPort": 9080}]}
 
 [AppMesh]
 ok: containerDefinitions[dd] = {"name": "dd", "image": "<DD_IMAGE>", "essential": false, "portMappings": [{"containerPort": 8126, "protocol": "tcp"}]}

@@ -91,11 +91,11 @@ fn a_pair_has_no_finding_without_its_defect() {
 fn mutations_are_unique() {
     let mut labels: Vec<String> =
         mutations().map(|(base, mutation)| format!("{base:?} {}", mutation.label())).collect();
-    let count = labels.len();
     labels.sort_unstable();
-    labels.dedup();
-    assert_eq!(labels.len(), count);
-    assert!(count > 400, "{count}");
+    let repeated: Vec<&str> =
+        labels.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0].as_str()).collect();
+    assert_eq!(repeated, [""; 0]);
+    assert!(labels.len() > 400, "{}", labels.len());
 }
 
 /// The value of a variable in every container.

@@ -91,7 +91,7 @@ consul-token-secret-version: consul-client / secrets[AGENT_TOKEN].valueFrom = "a
 
 [Client]
   given @flags
-ok: cpu = "512"
+ok: memory = "1024"
 consul-proxy-mount: sidecar-proxy / mountPoints = []
 consul-app-essential: web / essential = false
 consul-app-order: web / dependsOn[sidecar-proxy].condition = "START"
@@ -113,7 +113,7 @@ consul-release-pair: consul-client / image = "public.ecr.aws/hashicorp/consul:1.
 [ControlPlane]
 consul-proxy-mount: consul-dataplane / mountPoints[consul_data].containerPath = "/etc/consul"
 consul-helper-essential: consul-dataplane / essential = absent
-consul-credential-in-plain: consul-ecs-control-plane / command = ["control-plane", "-token", "00000000-0000-0000-0000-00000000beef"]
+consul-control-plane-command consul-credential-in-plain: consul-ecs-control-plane / command = ["control-plane", "-token", "00000000-0000-0000-0000-00000000beef"]
 consul-control-plane-health-check: consul-ecs-control-plane / healthCheck.command = ["CMD-SHELL", "curl -f localhost:9090/consul-ecs/health"]
   or ["NONE"]
 consul-dataplane-entry-point: consul-dataplane / entryPoint = ["/consul/consul-ecs", "app-entrypoint"]

@@ -17,7 +17,6 @@ ok: consul-dataplane / healthCheck.command = ["CMD", "/consul/consul-ecs", "net-
 // The programs of consul-ecs have no arguments.
 consul-mesh-init-command: consul-ecs-mesh-init / command = ["mesh-init", "-config", "x"] ["consul-ecs", "mesh-init"] ["/bin/consul-ecs", "mesh-init"]
 consul-health-sync-command: consul-ecs-health-sync / command = ["health-sync", "-log-level=debug"] ["health-sync", "web"]
-ok: consul-ecs-mesh-init / entryPoint = ["/bin/consul-ecs"]
 consul-ecs-entry-point: consul-ecs-mesh-init / entryPoint = ["/consul-ecs"] ["/usr/bin/consul-ecs"]
 ok: consul-ecs-mesh-init / entryPoint = ["/tools/consul-ecs"]
   given volumes[tools] = {"name": "tools"}

@@ -9,11 +9,13 @@ pub(super) const TABLE: &str = r#"
 [Client ClientGateway ControlPlane Dataplane MeshGateway ApiGateway TerminatingGateway]
 // Files of one task at a place that others have too.
 consul-shared-volume: volumes[consul_data] = {"name": "consul_data", "efsVolumeConfiguration": {"fileSystemId": "fs-0123456789abcdef0"}}
-  or {"name": "consul_data", "host": {"sourcePath": "/var/lib/consul"}}
+consul-shared-volume: volumes[consul_data] = {"name": "consul_data", "host": {"sourcePath": "/var/lib/consul"}}
   or {"name": "consul_data", "dockerVolumeConfiguration": {"scope": "shared", "autoprovision": true}}
+  given requiresCompatibilities = ["EC2"]
 ok: volumes[consul_data] = {"name": "consul_data", "host": {}} {"name": "consul_data", "host": {"sourcePath": ""}}
-  or {"name": "consul_data", "dockerVolumeConfiguration": {"scope": "task"}}
   or {"name": "consul_data", "configuredAtLaunch": true}
+ok: volumes[consul_data] = {"name": "consul_data", "dockerVolumeConfiguration": {"scope": "task"}}
+  given requiresCompatibilities = ["EC2"]
 // The app's own volume may be shared.
 ok: volumes = [{"name": "consul_data"}, {"name": "consul_binary"}, {"name": "uploads", "efsVolumeConfiguration": {"fileSystemId": "fs-0123456789abcdef0"}}]
 
