@@ -61,8 +61,9 @@ fn judge<'m>(material: &'m Material, place: &(impl Fn(Subject<'m>) -> Subject<'m
     let parts = on_all_processors(&material.definitions, |part| part.iter().map(subject).collect::<Vec<_>>());
     let mut subjects: Vec<Subject<'_>> = parts.into_iter().flatten().collect();
     let has_mesh_gateway = subjects.iter().any(Subject::is_mesh_gateway);
+    let has_controller = subjects.iter().any(|subject| subject.controller.is_some());
     for subject in &mut subjects {
-        subject.is_beside_mesh_gateway = has_mesh_gateway;
+        (subject.is_beside_mesh_gateway, subject.is_beside_controller) = (has_mesh_gateway, has_controller);
     }
     let mut out: Vec<Finding> = on_all_processors(&subjects, check_each).into_iter().flatten().collect();
     for rule in rules() {

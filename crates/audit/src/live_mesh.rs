@@ -12,7 +12,11 @@ use mesh::{admission::AuthMethod, release::Release, tenancy::Tenancy};
 
 use audit_read::Material;
 
-use crate::{rules, subject::Subject};
+use crate::{
+    rule::Rule,
+    rules::{self, live_mesh::RULES_ABOUT_METHODS},
+    subject::Subject,
+};
 
 /// A service in the datacenter that was asked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +95,15 @@ pub fn questions(material: &Material, home: &Tenancy) -> Questions {
 impl Questions {
     pub fn is_empty(&self) -> bool {
         self == &Self::default()
+    }
+
+    /// The same without what only rules that do not apply would judge: reading auth methods takes a permission of its own.
+    #[must_use]
+    pub fn for_rules(mut self, is_applied: impl Fn(&Rule) -> bool) -> Self {
+        if !RULES_ABOUT_METHODS.into_iter().any(is_applied) {
+            self.methods.clear();
+        }
+        self
     }
 }
 

@@ -1,26 +1,38 @@
 //! What a word that is not known most likely means.
 
+/// No name is longer. The distance of two long texts takes long to compute.
+const LONGEST: usize = 255;
+
 /// The name that `word` most likely means: at most a third of its letters are wrong. Case, hyphens and underscores do not
 /// count: `destination_name`.
 pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let bare = |text: &str| text.replace(['-', '_'], "").to_lowercase();
-    let meant = bare(word);
-    let distances = names.into_iter().map(|name| (strsim::osa_distance(&bare(name), &meant), name));
-    let near = distances.filter(|(distance, _)| distance * 3 <= meant.chars().count());
-    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+    within(word, names, |length| length / 3)
 }
 
 /// The name that `word` most likely misspells: one letter is wrong, or two of at least eight. Case, hyphens and
 /// underscores do not count. A new name is rarely so near to another one.
 pub fn misspelt<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let bare = |text: &str| text.replace(['-', '_'], "").to_lowercase();
-    let meant = bare(word);
+    within(word, names, |length| if length < 8 { (length / 3).min(1) } else { 2 })
+}
+
+/// The nearest name with at most so many wrong letters, which depend on the length of the word.
+fn within<'n>(word: &str, names: impl IntoIterator<Item = &'n str>, most: impl Fn(usize) -> usize) -> Option<&'n str> {
+    let meant: String = letters(word).collect();
     let length = meant.chars().count();
-    let most = if length < 8 { 1 } else { 2 };
-    let near = |name: &str| strsim::osa_distance(&bare(name), &meant);
-    let distances = names.into_iter().map(|name| (near(name), name));
-    let near = distances.filter(|(distance, _)| *distance <= most && distance * 3 <= length);
+    if length > LONGEST {
+        return None;
+    }
+    let most = most(length);
+    // Names of another length cannot be near, and comparing lengths is cheap.
+    let candidates = names.into_iter().filter(|name| letters(name).count().abs_diff(length) <= most);
+    let distances = candidates.map(|name| (strsim::osa_distance(&letters(name).collect::<String>(), &meant), name));
+    let near = distances.filter(|(distance, _)| *distance <= most);
     near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+}
+
+/// The letters that count.
+fn letters(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase)
 }
 
 #[cfg(test)]
@@ -39,6 +51,7 @@ mod tests {
             ("containerPortRange", None),
             ("gpu", Some("cpu")),
             ("gpus", None),
+            ("depends-on-".repeat(100).as_str(), None),
             ("", None),
         ] {
             assert_eq!(misspelt(word, names), name, "{word}");

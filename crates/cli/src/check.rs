@@ -14,7 +14,8 @@ use audit::{
     finding::Finding,
     ignore::{self, Baseline, Config, Origin, Sorted},
     report::{Format, Report, Reported, counted, plain},
-    rules::{rule, rules as all_rules},
+    rule::Rule,
+    rules::rules as all_rules,
     severity::Threshold,
 };
 use audit_read::{
@@ -31,7 +32,7 @@ use crate::{
     config::{self, ConfigurationArguments, NAME, RuleArguments},
     live::LiveArguments,
     output::Progress,
-    planned,
+    planned::{self, MeshReading},
     rules::tone,
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone},
     streams::{Exit, Failure, Streams, write},
@@ -112,8 +113,8 @@ fn show(arguments: &Arguments, checked: &Checked, streams: &mut Streams<'_>) -> 
     let mut report = checked.report(arguments.configuration.threshold(&checked.config));
     report.has_summary = !quiet && !checked.is_empty();
     streams.problems(&report.problems);
-    for problem in &checked.gathered.unchecked {
-        streams.diagnostic(&format!("info: {problem}"));
+    for note in checked.gathered.unchecked.iter().chain(&checked.notes) {
+        streams.diagnostic(&format!("info: {note}"));
     }
     for unused in checked.sorted.unused.iter().filter(|_| !quiet) {
         streams.diagnostic(&format!("info: {unused}"));
@@ -174,6 +175,8 @@ pub(super) struct Checked {
     pub(super) config: Config,
     pub(super) gathered: Gathered,
     pub(super) sorted: Sorted,
+    /// What `--mesh` did not compare.
+    notes: Vec<InputProblem>,
 }
 
 impl Checked {
@@ -202,13 +205,13 @@ impl Checked {
         if let Some(live) = live {
             gathered.add(live.gather()?);
         }
-        let mut mesh = None;
+        let mut reading = MeshReading::default();
         if is_beside_mesh {
-            let is_applied = |id: &str| rule(id).is_some_and(|rule| config.severity_of(rule).is_some());
-            let (read, problems) = planned::read(&gathered.material, is_applied, &progress)?;
-            gathered.problems.extend(problems);
-            mesh = read;
+            let is_applied = |rule: &Rule| config.severity_of(rule).is_some();
+            reading = planned::read(&gathered.material, is_applied, &progress)?;
         }
+        let MeshReading { mesh, problems, notes } = reading;
+        gathered.problems.extend(problems);
         progress.say("applying the rules");
         let sorted = progress.during_blocking(|| {
             let findings = audit_with_mesh(&gathered.material, mesh.as_ref());
@@ -220,7 +223,7 @@ impl Checked {
             is_there("cdk.json") && !is_there("cdk.out")
         };
         let is_unsynthesised = live.is_none() && paths.iter().any(is_unsynthesised);
-        Ok(Self { input, is_unsynthesised, directory, config, gathered, sorted })
+        Ok(Self { input, is_unsynthesised, directory, config, gathered, sorted, notes })
     }
 
     /// The report of the findings. If there was nothing to check, it is a problem: without it, a run without input

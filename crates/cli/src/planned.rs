@@ -2,7 +2,10 @@
 
 use std::{env, time::Duration};
 
-use audit::live_mesh::{LiveMesh, questions};
+use audit::{
+    live_mesh::{LiveMesh, questions},
+    rule::Rule,
+};
 use audit_read::Material;
 use diagnosis::{live_mesh, planned_questions};
 use document::InputProblem;
@@ -10,35 +13,47 @@ use observe::read_planned;
 
 use crate::{account::runtime, consul_variables::ConsulVariables, output::Progress, streams::Failure};
 
-/// The limit on reading Consul, of which the last four seconds are reserved: it ends after ten. A pipeline waits for it, and the GitHub
-/// Action checks three times.
+/// The limit on reading Consul. A pipeline waits for it, and the GitHub Action checks three times. The reader reserves its last four
+/// seconds.
 const LONGEST_READING: Duration = Duration::from_secs(14);
 /// What stands for Consul in reports, in place of a file.
 const PLACE: &str = "--mesh";
-/// The rules about logins: without them, Consul's auth methods are not read.
-const RULES_ABOUT_LOGINS: [&str; 2] = ["consul-live-login", "consul-live-identity"];
+const NOTHING_TO_COMPARE: &str =
+    "no task definition is known to be in Consul's mesh, so Consul was not asked and nothing was compared";
 
-/// Reads what the Consul of the usual variables has of these definitions, and what could not be read; nothing if none of them is in
-/// the mesh. `is_applied` says whether the rule of an ID applies.
+/// What was read for `--mesh`.
+#[derive(Default)]
+pub(super) struct MeshReading {
+    /// `None` if it was not asked.
+    pub(super) mesh: Option<LiveMesh>,
+    /// What could not be read.
+    pub(super) problems: Vec<InputProblem>,
+    /// That nothing was compared.
+    pub(super) notes: Vec<InputProblem>,
+}
+
+fn about_mesh(reason: impl Into<String>) -> InputProblem {
+    InputProblem { file: PLACE.to_owned(), position: None, reason: reason.into() }
+}
+
+/// Reads what the Consul of the usual variables has of these definitions. It is not asked if none of them is in the mesh.
+/// `is_applied` says whether a rule applies.
 pub(super) fn read(
     material: &Material,
-    is_applied: impl Fn(&str) -> bool,
+    is_applied: impl Fn(&Rule) -> bool,
     progress: &Progress,
-) -> Result<(Option<LiveMesh>, Vec<InputProblem>), Failure> {
+) -> Result<MeshReading, Failure> {
     let variables = ConsulVariables::read(|name| env::var(name).ok())?;
     let (consul, home) = (variables.client()?, &variables.tenancy);
-    let mut asked = questions(material, home);
+    let asked = questions(material, home).for_rules(is_applied);
     if asked.is_empty() {
-        return Ok((None, Vec::new()));
-    }
-    if !RULES_ABOUT_LOGINS.into_iter().any(is_applied) {
-        asked.methods.clear();
+        return Ok(MeshReading { notes: vec![about_mesh(NOTHING_TO_COMPARE)], ..MeshReading::default() });
     }
     progress.say("reading Consul");
     let planned = planned_questions(&asked, home);
     let read = read_planned(&consul, &planned, LONGEST_READING);
     let reading = runtime()?.block_on(progress.during(Box::pin(read)));
     let (mesh, problems) = live_mesh(&asked, home, &reading);
-    let problem = |reason| InputProblem { file: PLACE.to_owned(), position: None, reason };
-    Ok((Some(mesh), problems.into_iter().map(problem).collect()))
+    let problems = problems.into_iter().map(about_mesh).collect();
+    Ok(MeshReading { mesh: Some(mesh), problems, notes: Vec::new() })
 }

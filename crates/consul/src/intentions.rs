@@ -157,12 +157,12 @@ impl Intention {
     }
 }
 
-/// Community Edition leaves names out that mean `default`.
 /// Whether the name in an intention stands for the wanted one.
 fn is_it(its: &str, wanted: &str) -> bool {
     its == WILDCARD || its == wanted
 }
 
+/// Community Edition leaves names out that mean `default`.
 fn or_named_default(name: &str) -> &str {
     if name.is_empty() { "default" } else { name }
 }

@@ -50,7 +50,7 @@ pub use self::{
         ChangeKind, DeploymentStatus, LastChange, RevisionStatus, ServiceStatus, State, StatusReport, TaskStatus,
         UntraceableLogins, status,
     },
-    survey::{Pseudonyms, SurveyEvidence, SurveyFinding, SurveyObject, SurveyReport, SurveyedCluster, Unread, survey},
+    survey::{SurveyEvidence, SurveyFinding, SurveyObject, SurveyReport, SurveyedCluster, Unread, survey},
     tokens::{TokenSource, Tokens},
     unread::{problems, unread},
     upgrade::{Blocker, NewestReleases, RowName, UpgradeError, UpgradeReport, needs_mesh_entry, upgrade},

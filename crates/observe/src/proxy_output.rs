@@ -65,6 +65,40 @@ pub struct Rejection {
     pub reason: String,
 }
 
+/// The keys of lines of `/clusters`:
+/// <https://www.envoyproxy.io/docs/envoy/latest/operations/admin#get--clusters>
+const OF_CLUSTERS: [&str; 29] = [
+    "added_via_api",
+    "canary",
+    "cx_active",
+    "cx_connect_fail",
+    "cx_total",
+    "eds_service_name",
+    "health_flags",
+    "hostname",
+    "local_origin_success_rate",
+    "local_origin_success_rate_average",
+    "local_origin_success_rate_ejection_threshold",
+    "max_connections",
+    "max_pending_requests",
+    "max_requests",
+    "max_retries",
+    "observability_name",
+    "priority",
+    "region",
+    "rq_active",
+    "rq_error",
+    "rq_success",
+    "rq_timeout",
+    "rq_total",
+    "sub_zone",
+    "success_rate",
+    "success_rate_average",
+    "success_rate_ejection_threshold",
+    "weight",
+    "zone",
+];
+
 /// Why a text says nothing of a proxy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyOutputError {
@@ -106,19 +140,23 @@ impl ProxyOutput {
     fn add_line(&mut self, line: &str) {
         let mut parts = line.trim().rsplitn(3, "::");
         let (Some(value), Some(key), Some(subject)) = (parts.next(), parts.next(), parts.next()) else { return };
+        // Errors of programs, and addresses of IPv6, have two colons as well.
+        if !OF_CLUSTERS.contains(&key) {
+            return;
+        }
         let (cluster, address) = subject.split_once("::").unwrap_or((subject, ""));
         self.clusters.get_or_insert_default().insert(cluster.to_owned());
         let has_port = address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         if !has_port {
             return;
         }
+        // The lines of an endpoint stand together.
         let is_it = |endpoint: &Endpoint| endpoint.cluster == cluster && endpoint.address == address;
-        let at = self.endpoints.iter().position(is_it).unwrap_or_else(|| {
+        if !self.endpoints.last().is_some_and(is_it) {
             let (cluster, address) = (cluster.to_owned(), address.to_owned());
             self.endpoints.push(Endpoint { cluster, address, ..Endpoint::default() });
-            self.endpoints.len() - 1
-        });
-        let Some(endpoint) = self.endpoints.get_mut(at) else { return };
+        }
+        let Some(endpoint) = self.endpoints.last_mut() else { return };
         match key {
             "health_flags" => endpoint.is_ejected = value.contains("failed_outlier_check"),
             "cx_total" => endpoint.connections = value.parse().unwrap_or_default(),

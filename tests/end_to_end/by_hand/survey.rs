@@ -110,7 +110,7 @@ async fn survey_and_sweep_without_a_stack_plan_what_the_deployed_sweep_plans() {
         for name in [world.name, &world.service(), &account] {
             assert!(!hidden.contains(name), "{format}: {name} in {hidden}");
         }
-        assert!(hidden.contains("cluster-1") && hidden.contains("service-"), "{format}: {hidden}");
+        assert!(hidden.contains("cluster-1") && hidden.contains("object-1"), "{format}: {hidden}");
     }
 }
 

@@ -144,7 +144,9 @@ impl<'a> OnCall<'a> {
     /// The last command no longer leads to the sentence. `Err` is its answer.
     async fn is_done_with(&self, incident: &str) -> Result<(), String> {
         let step = Step::of(incident).pop().expect("a command");
-        let answer = self.in_words_of_the_page(&self.types(&step.command).await);
+        let said = self.types(&step.command).await;
+        let answer = self.in_words_of_the_page(&said);
+        assert_ne!(said.code, Some(2), "{incident}: it could not be answered\n{answer}");
         if step.is_shown_by(&answer) { Err(answer) } else { Ok(()) }
     }
 

@@ -28,6 +28,7 @@ impl TaskDefinition {
         read_map(node, dialect, String::new(), |reader| {
             let family = reader.text("family");
             let reader = if family.is_absent() { reader } else { reader.owned_by(family.span()) };
+            let (departures, unread) = departures(node, dialect);
             Self {
                 file,
                 dialect,
@@ -57,7 +58,8 @@ impl TaskDefinition {
                 lost_tag: None,
                 services: Vec::new(),
                 repeated_keys: node.repeated_keys(),
-                departures: departures(node, dialect),
+                departures,
+                unread,
                 place: reader.place(),
                 shown_family: reader.shown("family"),
                 family,
@@ -99,7 +101,6 @@ fn settings(reader: &MapReader<'_>) -> ServiceSettings {
         scheduling: reader.text("schedulingStrategy"),
         minimum_percent: percent("minimumHealthyPercent"),
         maximum_percent: percent("maximumPercent"),
-        grace_period: reader.number("healthCheckGracePeriodSeconds"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    api::Departure,
+    api::{Departure, Unread},
     container::{Container, PortMapping},
     dialect::{Dialect, replace_words},
     field::{Field, List, Maybe, Text},
@@ -74,6 +74,8 @@ pub struct TaskDefinition {
     pub repeated_keys: Vec<RepeatedKey>,
     /// Where it departs from ECS's API.
     pub departures: Vec<Departure>,
+    /// The values that no rule reads.
+    pub unread: Vec<Unread>,
     /// Its place in the file.
     pub place: Place,
 }
@@ -306,8 +308,6 @@ pub struct ServiceSettings {
     /// The percentages of its tasks that run at least and at most while it is deployed.
     pub minimum_percent: Field<u64>,
     pub maximum_percent: Field<u64>,
-    /// The seconds for which ECS ignores health checks of the load balancer.
-    pub grace_period: Field<u64>,
 }
 
 record! {

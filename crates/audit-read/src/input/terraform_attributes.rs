@@ -71,8 +71,6 @@ pub(super) fn service_node(values: &Node, place: &Place) -> Node {
         vec![entry("awsvpcConfiguration", Node { value: inside, place: block.place.clone() })]
     });
     entries.extend(network.map(|node| entry("networkConfiguration", node)));
-    let grace_period = values.get("health_check_grace_period_seconds");
-    entries.extend(grace_period.map(|node| entry("healthCheckGracePeriodSeconds", number_of(node))));
     let controller = single_block(values, "deployment_controller", |block| renamed(block, &[("type", "type")]));
     entries.extend(deployment.map(|node| entry("deploymentConfiguration", node)));
     entries.extend(controller.map(|node| entry("deploymentController", node)));

@@ -1,11 +1,12 @@
-//! Values that reports do not show: in excerpts, the values of all environment variables; everywhere, likely secrets.
+//! Values that reports do not show: in excerpts, the values of all environment variables and those at unknown keys;
+//! everywhere, likely secrets.
 
 use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
 use crate::subject::{passwords_in_urls, secrets_in, sounds_secret};
-use audit_read::definition::{Container, TaskDefinition, Text};
+use audit_read::definition::{Container, TaskDefinition, Text, api::Unread};
 use document::{Node, RepeatedKey, SourceFile, Span, Value, parse};
 use mesh::consul_ecs::CONFIG_VARIABLE;
 
@@ -61,6 +62,22 @@ impl Secrets {
         for container in containers {
             self.learn_environment(container, &is_name);
             self.learn_words(container, &definition.file, &is_name);
+        }
+        for unread in &definition.unread {
+            self.learn_unread(unread, &is_name);
+        }
+    }
+
+    /// Of options, labels and refused values, only the likely secrets.
+    fn learn_unread(&mut self, Unread { hint, span, texts }: &Unread, is_name: &dyn Fn(&str) -> bool) {
+        let is_secret = |hint: &str| sounds_secret(hint) || texts.iter().any(|text| !secrets_in(text).is_empty());
+        if hint.as_deref().is_none_or(is_secret) {
+            self.secret.push(*span);
+            // A single word, such as awsvpc, would be covered in many messages.
+            let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphabetic());
+            self.values.extend(texts.iter().filter(|text| !is_word(text) && !is_name(text)).cloned());
+            let parts = texts.iter().flat_map(|text| secrets_in(text)).filter(|part| !is_name(part));
+            self.values.extend(parts.map(str::to_owned));
         }
     }
 

@@ -130,10 +130,8 @@ const MAPS: [(&str, &[&str]); 4] = [
 
 /// Keys that an agent refuses. At the top, only those that resemble a setting count: other releases have others.
 fn unknown_keys(settings: &Setting) -> Vec<Defect> {
-    let of_top = settings.settings().iter().filter_map(|(name, _)| {
-        let meant = nearest(name, SETTINGS).filter(|_| !SETTINGS.contains(&name.as_str()))?;
-        Some((String::new(), name, Some(meant)))
-    });
+    let of_top = settings.settings().iter().map(|(name, _)| name).filter(|name| !SETTINGS.contains(&name.as_str()));
+    let of_top = of_top.filter_map(|name| Some((String::new(), name, Some(nearest(name, SETTINGS)?))));
     let of_maps = MAPS.iter().flat_map(|(path, keys)| {
         let unknown = settings.at(path).map(Setting::settings).unwrap_or_default().iter();
         let unknown = unknown.map(|(name, _)| name).filter(|name| !keys.contains(&name.as_str()));

@@ -116,6 +116,10 @@ fn of_metadata(script: &AgentScript<'_>) -> Option<(String, String)> {
     ))
 }
 
+/// The variables that Docker and the shell set.
+const OF_SHELL: [&str; 12] =
+    ["HOME", "HOSTNAME", "IFS", "LANG", "OLDPWD", "PATH", "PPID", "PWD", "SHELL", "SHLVL", "TERM", "USER"];
+
 /// Variables that are never set, and resemble one that is.
 fn misspelt_variables(client: &Container, script: &AgentScript<'_>) -> Vec<(String, String)> {
     let assigned = script.assigned();
@@ -123,7 +127,11 @@ fn misspelt_variables(client: &Container, script: &AgentScript<'_>) -> Vec<(Stri
         client.environment.items.iter().map(|it| &it.name).chain(client.secrets.items.iter().map(|it| &it.name));
     let set: Vec<&str> = given.filter_map(Field::text).chain(assigned.iter().copied()).collect();
     let mut seen = Vec::new();
-    for name in script.variables() {
+    // Another file may set any variable.
+    if ["source ", "eval ", ". /"].iter().any(|command| script.mentions(command)) {
+        return Vec::new();
+    }
+    for name in script.variables().into_iter().filter(|name| !OF_SHELL.contains(name)) {
         let is_unset = !set.contains(&name) && matches!(client.environment_has(name), Maybe::Absent);
         let is_own = name.starts_with("ECS_CONTAINER_") || name.starts_with("AWS_") || name.starts_with("CONSUL_");
         if is_unset && !is_own && !seen.iter().any(|(seen, _)| *seen == name) {
@@ -144,13 +152,15 @@ fn of_login(script: &AgentScript<'_>) -> Vec<(String, String)> {
             word.split_once('=').map(|(_, value)| value).or_else(|| login.get(at + 1).copied())
         };
         let has = |flag: &str| login.iter().any(|word| word.trim_start_matches('-').split('=').next() == Some(flag));
-        if let Some(path) = value("token-sink-file").filter(|path| !path.contains('$') && script.count(path) == 1) {
+        if let Some(path) = value("token-sink-file")
+            .filter(|path| path.starts_with('/') && !path.contains('$') && script.count(path) == 1)
+        {
             let what = format!("writes the token of its login to {path}, and never reads it");
             faults.push((what, format!("read the token from {path}")));
         }
         // Only a login with one of these types is one of an auth method aws-iam.
         if matches!(value("type"), Some("aws" | "aws-iam")) {
-            if !has("aws-include-entity") && value("method").is_some_and(|method| method.starts_with("iam-ecs-")) {
+            if !has("aws-include-entity") && matches!(value("method"), Some(SERVICE_METHOD | CLIENT_METHOD)) {
                 let what = "logs in without -aws-include-entity, but the auth method reads the tags of the role";
                 faults.push((what.to_owned(), "add -aws-include-entity".to_owned()));
             }

@@ -1,6 +1,9 @@
 //! Ports and variables that are there twice, and volumes that are not there at all.
 
-use std::{collections::HashMap, ops::RangeInclusive};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::RangeInclusive,
+};
 
 use super::{mesh_ports::ports_span, prelude::*};
 use crate::subject::CREDENTIALS;
@@ -99,6 +102,11 @@ pub(super) static ECS_VOLUME_UNKNOWN: Rule =
 
 fn check_volume_unknown(subject: &Subject<'_>, findings: &mut Findings) {
     let volumes = &subject.definition.volumes;
+    // A definition may have thousands of both: only names with unknown parts are compared one by one.
+    let names: HashSet<&str> = volumes.items.iter().filter_map(|volume| volume.name.text()).collect();
+    let open: Vec<&Volume> = volumes.items.iter().filter(|volume| volume.name.text().is_none()).collect();
+    let may_have =
+        |name: &str| !volumes.is_complete || names.contains(name) || open.iter().any(|volume| volume.name.may_be(name));
     for container in &subject.definition.containers.items {
         // The volumes of the mesh have a rule of their own.
         if container.mount_points.items.is_empty() || subject.is_of_the_mesh(container) {
@@ -107,8 +115,7 @@ fn check_volume_unknown(subject: &Subject<'_>, findings: &mut Findings) {
         for mount in &container.mount_points.items {
             let Some(name) = mount.source_volume.text() else { continue };
             let is_mesh_s = || subject.consul.as_ref().is_some_and(|consul| consul.mounts(name));
-            let may_be = |volume: &Volume| volume.name.may_be(name);
-            if volumes.lacks(may_be) && !is_mesh_s() {
+            if !may_have(name) && !is_mesh_s() {
                 let message = format!("{} mounts the volume {name}, which the task does not have", container.label());
                 let help = format!("add {{ \"name\": \"{name}\" }} to volumes, or mount another one");
                 findings.add(Draft::new(mount.source_volume.span(), message, help).of(container));

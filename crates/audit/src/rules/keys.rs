@@ -1,5 +1,7 @@
 //! Keys of maps, in every task definition.
 
+use std::collections::HashSet;
+
 use super::prelude::*;
 use crate::spelling::misspelt;
 use audit_read::definition::{
@@ -14,21 +16,20 @@ pub(super) static ECS_DUPLICATE_KEY: Rule =
 fn check_duplicate_key(subject: &Subject<'_>, findings: &mut Findings) {
     let configuration = subject.consul.as_ref().and_then(|consul| consul.configuration.json());
     let repeated = subject.definition.repeated_keys.iter().cloned();
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for repeated in repeated.chain(configuration.into_iter().flat_map(Node::repeated_keys)) {
         // A local value may be in several containers.
-        if seen.contains(&repeated.last) {
+        if !seen.insert(repeated.last) {
             continue;
         }
-        seen.push(repeated.last);
         let message = format!("the key {:?} is repeated in one map, and only its last value counts", repeated.key);
         let draft = Draft::new(repeated.last, message, "remove one of the two");
         findings.extend([draft.note(repeated.ignored, "this value has no effect")]);
     }
-    let tags = &subject.definition.tags.items;
-    for (index, tag) in tags.iter().enumerate() {
+    let mut keys = HashSet::new();
+    for tag in &subject.definition.tags.items {
         let Some(key) = tag.key.text() else { continue };
-        if tags.iter().take(index).any(|other| other.key.text() == Some(key)) {
+        if !keys.insert(key) {
             let message = format!("the tag {key} is there twice, and ECS refuses the definition");
             findings.add(Draft::new(tag.place.span, message, "remove one of the two").severity(Severity::Error));
         }

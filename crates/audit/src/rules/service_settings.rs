@@ -19,7 +19,6 @@ fn check_service(subject: &Subject<'_>, findings: &mut Findings) {
             public_ip(service, settings),
             daemon(service, settings),
             percentages(service, settings),
-            grace_period(service, settings),
         ];
         let others = values(service, settings).into_iter().chain(targets(subject.definition, service));
         for (span, wrong, help) in defects.into_iter().flatten().chain(others) {
@@ -103,13 +102,6 @@ fn percentages(service: &ServiceUse, settings: &ServiceSettings) -> Option<Defec
     let is_stuck = is_rolling && minimum >= 100 && maximum <= 100;
     let span = if settings.maximum_percent.is_absent() { &settings.minimum_percent } else { &settings.maximum_percent };
     is_stuck.then(|| (span.span(), wrong, help))
-}
-
-fn grace_period(service: &ServiceUse, settings: &ServiceSettings) -> Option<Defect> {
-    let seconds = settings.grace_period.known().filter(|seconds| **seconds > 0)?;
-    let wrong = format!("has a grace period of {seconds} s for health checks, but no load balancer");
-    let help = "remove healthCheckGracePeriodSeconds".to_owned();
-    service.load_balancers.is_certainly_empty().then(|| (settings.grace_period.span(), wrong, help))
 }
 
 /// With `awsvpc`, each task has an address of its own, and is a target of the type `ip`.

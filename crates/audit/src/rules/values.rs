@@ -68,9 +68,9 @@ fn refused(value: &str, accepts: &Accepts, place: &Place, name: &dyn Fn() -> Str
         }
         Accepts::Path => ("write the complete path, with / at its beginning".to_owned(), Severity::Error, None),
         Accepts::Items(_) => ("add an item".to_owned(), Severity::Error, None),
-        Accepts::Any | Accepts::Map(_) | Accepts::Maps(_) => return None,
+        Accepts::Any | Accepts::Options | Accepts::Map(_) | Accepts::Maps(_) => return None,
     };
-    let message = match shown(value) {
+    let message = match shown(value, accepts, meant) {
         Some(value) => format!("{} is {value}, which ECS refuses", name()),
         None => format!("ECS refuses the value of {}", name()),
     };
@@ -91,10 +91,17 @@ fn of_words(value: &str, words: &[&'static str]) -> Option<(String, Severity, Op
     }
 }
 
-/// A value as users read it, unless it may be a secret in the wrong place.
-fn shown(value: &str) -> Option<&str> {
-    let is_of_word = |c: char| c.is_ascii_alphanumeric() || " -_.:/".contains(c);
-    ((1..=40).contains(&value.len()) && value.chars().all(is_of_word)).then_some(value)
+/// A value as users read it, unless it may be a secret in the wrong place: a word that nearly is one of ECS's, a number,
+/// or what is no value of the file.
+fn shown<'v>(value: &'v str, accepts: &Accepts, meant: Option<&str>) -> Option<&'v str> {
+    let is_number =
+        || (1..=20).contains(&value.len()) && value.bytes().all(|b| b.is_ascii_digit() || b"-.".contains(&b));
+    let is_harmless = match accepts {
+        Accepts::Whole(..) | Accepts::PortRange => is_number(),
+        Accepts::Items(_) => true,
+        _ => meant.is_some(),
+    };
+    is_harmless.then_some(value)
 }
 
 /// More memory reserved than allowed.

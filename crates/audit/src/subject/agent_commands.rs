@@ -11,6 +11,12 @@ use super::{
 use audit_read::definition::Field;
 use document::HOLE;
 
+/// Whether a text has unknown parts, lines that the shell fills in, or here-documents of HCL, which no rule reads.
+fn may_be_anything(text: &str) -> bool {
+    let is_filled_in = |line: &str| line.trim_start().starts_with(['$', '`']) || line.contains("<<");
+    text.contains(HOLE) || text.lines().any(is_filled_in)
+}
+
 impl AgentScript<'_> {
     /// The script as the shell divides it, with its comments.
     pub fn division(&self) -> Division<'_> {
@@ -40,8 +46,7 @@ impl AgentScript<'_> {
         for (path, text, _) in configurations {
             match parse(text) {
                 Ok(settings) => all.extend(settings.settings().iter().cloned()),
-                // An unknown part may be anything.
-                Err(_) if text.contains(HOLE) => {}
+                Err(_) if may_be_anything(text) => {}
                 Err(error) => return Err((path, error)),
             }
         }
@@ -110,10 +115,13 @@ impl AgentScript<'_> {
         self.text.split("-config-file").skip(1).map(path_of).collect()
     }
 
-    /// Whether a command that starts the agent is in the background.
+    /// Whether the last command starts the agent in the background.
     pub fn starts_agent_in_background(&self) -> bool {
-        let starts = |line: &&str| line.contains(AGENT) && !line.trim_start().starts_with("echo");
-        let mut lines = self.text.lines().filter(starts);
-        lines.any(|line| line.trim_end().ends_with('&') && !line.trim_end().ends_with("&&"))
+        // After another command, such as wait or tail, the script goes on.
+        let mut lines = self.text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        lines.next_back().is_some_and(|line| {
+            let starts = line.contains(AGENT) && !line.starts_with("echo");
+            starts && line.ends_with('&') && !line.ends_with("&&")
+        })
     }
 }

@@ -53,6 +53,8 @@ pub struct Subject<'d> {
     pub mesh: Option<&'d LiveMesh>,
     /// Whether the input has a mesh gateway.
     pub is_beside_mesh_gateway: bool,
+    /// Whether the input has a controller of consul-ecs.
+    pub is_beside_controller: bool,
     order: OnceLock<Order<'d>>,
 }
 
@@ -68,6 +70,7 @@ impl<'d> Subject<'d> {
             deployment: None,
             mesh: None,
             is_beside_mesh_gateway: false,
+            is_beside_controller: false,
             order: OnceLock::new(),
         }
     }

@@ -162,6 +162,20 @@ fn a_denied_call_is_found_unless_its_name_is_misspelt() {
 }
 
 #[test]
+fn the_protocol_of_a_service_that_consul_does_not_have_is_not_compared() {
+    let mut upstream = to("orders");
+    upstream["config"] = json!({ "protocol": "http" });
+    let files = [web(&upstream), calling("orders", &json!([]))];
+    let differs =
+        "consul-live-protocol warning: the upstream orders has the protocol http, but orders has tcp in Consul";
+    assert_eq!(found(&files, &json!({ "services": ["orders"] })), [differs]);
+    assert_eq!(found(&files, &json!({ "services": ["consul"] })), NOTHING);
+    // A config entry leads the name elsewhere: Consul has its protocol.
+    let led = json!({ "services": ["stock"], "upstreams": { "orders": { "leadsTo": ["stock"] } } });
+    assert_eq!(found(&files, &led), [differs]);
+}
+
+#[test]
 fn an_auth_method_is_judged_by_its_type_its_rules_and_its_principals() {
     let here = "arn:aws:iam::123456789012:role/consul-ecs/*";
     let tag = "${entity_tags.consul.hashicorp.com.service-name}";
@@ -181,6 +195,17 @@ fn an_auth_method_is_judged_by_its_type_its_rules_and_its_principals() {
         let expected: Vec<String> = expected.iter().map(|it| format!("consul-live-login error: {it}")).collect();
         assert_eq!(found(&[web(&to("orders"))], &mesh), expected, "{mesh}");
     }
+    // The controller of the input creates the method of services, and no other one.
+    let controller: Value = serde_json::from_str(Base::Controller.json()).unwrap();
+    let without_rules = json!({ "type": "aws-iam", "boundIAMPrincipalARNs": [here] });
+    for method in [Value::Null, without_rules] {
+        let mesh = json!({ "authMethods": { "iam-ecs-service-token": method } });
+        assert_eq!(found(&[web(&to("orders"))], &mesh).len(), 1, "{mesh}");
+        assert_eq!(found(&[web(&to("orders")), controller.clone()], &mesh), NOTHING, "{mesh}");
+    }
+    let other = Base::Dataplane.with([("config.consulLogin.method", Some(r#""iam-prod""#))]).unwrap();
+    let missing = "consul-live-login error: Consul has no auth method iam-prod, at which the task logs in";
+    assert_eq!(found(&[other, controller], &json!({ "authMethods": { "iam-prod": null } })), [missing]);
     // A task that does not log in needs no method.
     let mesh = json!({ "authMethods": { "iam-ecs-service-token": null } });
     let off = Base::Dataplane.with([("config.consulLogin.enabled", Some("false"))]).unwrap();
@@ -251,7 +276,7 @@ fn releases_are_judged_by_the_line_of_the_servers() {
     // The table does not know it.
     assert_eq!(of("1.8.7"), NOTHING);
     let expected = ["consul-ecs 0.10", "consul-dataplane 2.0"].map(|program| {
-        format!("consul-live-release error: {program} does not go with Consul 1.18, which the servers run")
+        format!("consul-live-release warning: {program} does not go with Consul 1.18, which the servers run")
     });
     assert_eq!(of("1.18.4"), expected);
 }
@@ -273,6 +298,10 @@ fn only_what_the_files_name_is_asked() {
     assert_eq!(names, ["orders", "stock"]);
     assert_eq!(calls, ["shop → orders", "web → orders", "web → stock"]);
     assert_eq!(methods, ["iam-ecs-service-token"]);
+    // Methods are read for the rules about logins.
+    assert!(asked.clone().for_rules(|rule| rule.id != "consul-live-login").methods.len() == 1);
+    let others = asked.for_rules(|rule| !["consul-live-login", "consul-live-identity"].contains(&rule.id));
+    assert!(others.methods.is_empty() && others.upstreams.len() == 2);
     // A task outside the mesh asks nothing.
     let plain: Value = serde_json::from_str(Base::Plain.json()).unwrap();
     assert!(questions(&material(&[plain]), &Tenancy::Community).is_empty());

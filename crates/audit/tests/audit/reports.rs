@@ -269,6 +269,60 @@ fn reports_contain_no_secrets() {
 }
 
 #[test]
+fn reports_contain_no_values_at_unknown_keys() {
+    // Given secrets where no rule looks for them, on the line of a finding.
+    for keys in [
+        r#""environment": [{"name": "DB_PASSWORD", "valeu": "canary-1"}]"#,
+        r#""environment": [{"value": "canary-1"}]"#,
+        r#""environment": {"DB_PASSWORD": "canary-1"}"#,
+        r#""environment": ["DB_PASSWORD=canary-1"]"#,
+        r#""env": [{"name": "DB_PASSWORD", "value": "canary-1"}]"#,
+        r#""enviroment": [{"name": "DB_PASSWORD", "value": "canary-1"}]"#,
+        r#""environmentVariables": {"DB_PASSWORD": "canary-1"}"#,
+        r#""secrets": [{"name": "DB_PASSWORD", "value": "canary-1"}]"#,
+        r#""logConfiguration": {"logDriver": "splunk", "splunk-token": "canary-1"}"#,
+        r#""logConfiguration": {"logDriver": "splunk", "option": {"splunk-token": "canary-1"}}"#,
+        r#""logConfiguration": {"logDriver": "splunkk", "options": {"splunk-token": "canary-1"}}"#,
+        r#""repositoryCredentials": {"username": "u", "password": "canary-1"}"#,
+        r#""args": ["--password=canary-1"]"#,
+        r#""labels": {"api_token": "canary-1"}"#,
+        r#""dockerLabels": {"api_token": "canary-1"}"#,
+        r#""dockerLabels": "api_token=canary-1""#,
+        r#""image": "Password-canary-1:""#,
+    ] {
+        // Then no report has them, even if a finding is about the whole container.
+        let text = format!(r#"{{"family": "web", "containerDefinitions": [{{"name": "web", "cmd": [], {keys}}}]}}"#);
+        assert_silent(&[report(&[("web.json", text)], "")]);
+    }
+    for options in ["driverOpt", "driverOpts"] {
+        let driver = format!(r#"{{"{options}": {{"o": "username=u,password=canary-1"}}, "scope": "tasks"}}"#);
+        let volumes = format!(r#"[{{"name": "data", "dockerVolumeConfiguration": {driver}}}]"#);
+        let text = format!(r#"{{"family": "web", "volumes": {volumes}, "containerDefinitions": []}}"#);
+        assert_silent(&[report(&[("web.json", text)], "")]);
+    }
+}
+
+#[test]
+fn few_of_many_unknown_keys_are_reported() {
+    let unknown = |count: usize| {
+        let keys: Vec<String> = ('a'..='z').take(count).map(|letter| format!(r#""memory{letter}": 64"#)).collect();
+        let container = format!(r#"{{"name": "web", "image": "example/web:1", {}}}"#, keys.join(", "));
+        let text = format!(r#"{{"family": "web", "containerDefinitions": [{container}]}}"#);
+        let report = report(&[("web.json", text)], "");
+        report.findings.iter().filter(|finding| finding.rule.id == "ecs-unknown-key").count()
+    };
+    assert_eq!([unknown(2), unknown(26)], [2, 20]);
+}
+
+#[test]
+fn values_that_are_no_likely_secrets_are_shown() {
+    let container = r#"{"name": "web", "image": "example/web:", "dockerLabels": {"team": "blue"}}"#;
+    let text = format!(r#"{{"family": "web", "containerDefinitions": [{container}]}}"#);
+    let rendered = rendered(&report(&[("web.json", text)], ""), Format::Text);
+    assert!(rendered.contains("example/web:") && rendered.contains("blue"), "{rendered}");
+}
+
+#[test]
 fn reports_contain_no_values_that_an_equal_key_replaces() {
     let first = r#""environment": [{"name": "COLOUR", "value": "canary-1"}]"#;
     let container = format!(r#"{{"name": "web", "image": "example/web:1", {first}, "environment": []}}"#);

@@ -5,10 +5,13 @@ mod policies;
 mod reading;
 mod text;
 
+use std::time::Duration;
+
 use audit::severity::Severity;
 use clap::{Args, ValueEnum};
 use diagnosis::SurveyReport;
 use mesh::secret_name::SecretNamePrefix;
+use tokio::time::timeout;
 
 use self::reading::Reading;
 use crate::{
@@ -18,6 +21,9 @@ use crate::{
     streams::{Exit, Failure, Streams},
 };
 
+/// How long a survey may take: 10,000 tasks take less than a minute.
+const LONGEST: Duration = Duration::from_mins(10);
+
 /// Survey a mesh without installing anything: what is wrong, since when, and what a controller would do
 #[derive(Debug, Args)]
 #[command(
@@ -25,7 +31,7 @@ use crate::{
                   CONSUL_HTTP_TOKEN, CONSUL_CACERT, CONSUL_TLS_SERVER_NAME, CONSUL_PARTITION, CONSUL_NAMESPACE. It \
                   needs no stack. --print-policies prints what the credentials and the token must be allowed to \
                   read.\n\n\
-                  Exit codes: 0 nothing is wrong, 1 something is wrong, 2 something could not be read.\n\n\
+                  Exit codes: 0 nothing is wrong, 1 something is wrong, 2 something could not be read, 3 no cluster was found.\n\n\
                   Examples:\n  ecs-mesh survey\n  ecs-mesh survey --cluster shop\n  \
                   ecs-mesh survey --output html --anonymous > survey.html\n  ecs-mesh survey --print-policies"
 )]
@@ -37,7 +43,7 @@ pub(super) struct Arguments {
     /// Read tokens in secrets with this prefix
     #[arg(long, value_name = "PREFIX", default_value = "consul-ecs", value_parser = secret_prefix)]
     secret_name_prefix: SecretNamePrefix,
-    /// Replace the names of the account, clusters and services
+    /// Leave out all names, so that strangers may read it: also the sentences and commands that can have them
     #[arg(long)]
     anonymous: bool,
     /// Print the IAM policy and the Consul policy that a survey needs
@@ -68,7 +74,9 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     let report = runtime()?.block_on(async {
         let progress = Progress::new()?;
-        let reading = progress.during(Box::pin(Reading::new(arguments, &progress))).await?;
+        let reading = timeout(LONGEST, progress.during(Box::pin(Reading::new(arguments, &progress)))).await;
+        let reading = reading
+            .map_err(|_| Failure::new("the survey took longer than ten minutes. Narrow it with --cluster"))??;
         Ok::<_, Failure>(reading.judge(arguments.anonymous))
     })?;
     streams.print(&match arguments.output {
@@ -82,6 +90,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 fn exit(report: &SurveyReport) -> Exit {
     if !report.unread.is_empty() {
         Exit::Unusable
+    } else if report.clusters.is_empty() {
+        Exit::Nothing
     } else if report.findings.iter().any(|finding| finding.severity > Severity::Info) {
         Exit::Findings
     } else {
@@ -98,7 +108,14 @@ fn summary(report: &SurveyReport) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, name)| audit::report::counted(*count, name))
         .collect();
-    let found = if found.is_empty() { "nothing is wrong".to_owned() } else { found.join(", ") };
+    if found.is_empty() && report.clusters.is_empty() && report.unread.is_empty() {
+        return "no cluster was found: check the account and the region".to_owned();
+    }
+    let found = match (found.as_slice(), report.unread.as_slice()) {
+        ([], []) => "nothing is wrong".to_owned(),
+        ([], _) => "nothing was found".to_owned(),
+        _ => found.join(", "),
+    };
     let unread = match report.unread.len() {
         0 => String::new(),
         count => format!(", and {count} could not be read"),

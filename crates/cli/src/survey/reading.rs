@@ -10,7 +10,7 @@ use audit::{
 };
 use audit_live::{LiveScope, gather_live};
 use audit_read::input::Gathered;
-use diagnosis::{Pseudonyms, SurveyEvidence, SurveyReport, Tokens, survey, unread};
+use diagnosis::{SurveyEvidence, SurveyReport, Tokens, survey, unread};
 use jiff::Timestamp;
 use mesh::{arn::ClusterArn, tenancy::Tenancy};
 use observe::{DatacenterReading, Deadline, Inspection, Inspector};
@@ -76,7 +76,7 @@ impl Reading {
         })
     }
 
-    /// What is wrong; with `is_anonymous`, without the names of the account, clusters and services.
+    /// What is wrong; with `is_anonymous`, without names.
     pub(super) fn judge(&self, is_anonymous: bool) -> SurveyReport {
         let evidence = SurveyEvidence {
             plan: &self.plan,
@@ -89,11 +89,8 @@ impl Reading {
             tenancy: &self.tenancy,
             has_all_clusters: self.has_all_clusters,
         };
-        let mut report = survey(&evidence, Timestamp::now());
-        if is_anonymous {
-            Pseudonyms::of(&evidence).hide_in(&mut report);
-        }
-        report
+        let report = survey(&evidence, Timestamp::now());
+        if is_anonymous { report.anonymous() } else { report }
     }
 }
 

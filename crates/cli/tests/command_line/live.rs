@@ -74,8 +74,14 @@ fn files_are_checked_also_if_the_mesh_cannot_be_read() {
         rules.contains(&"consul-network-mode") && !rules.iter().any(|id| id.starts_with("consul-live-")),
         "{rules:?}"
     );
-    // Without a task of the mesh, Consul is not asked.
-    assert_eq!(check("cron.json").status.code(), Some(0));
+    assert!(reason.ends_with(" are not checked") && !reason.contains("controller"), "{reason}");
+    assert!(!errors(&output).contains("info: --mesh"), "{}", errors(&output));
+    // Without a task of the mesh, Consul is not asked, and that is said.
+    let output = check("cron.json");
+    let said = errors(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let note = "info: --mesh: no task definition is known to be in Consul's mesh, so Consul was not asked and nothing was compared\n";
+    assert!(said.contains(note), "{said}");
 }
 
 #[test]

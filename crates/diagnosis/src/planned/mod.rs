@@ -7,10 +7,10 @@ mod tests;
 use std::collections::BTreeSet;
 
 use audit::live_mesh::{Call, Denial, LiveMesh, LiveUpstream, MethodPlace, Questions, ServicePlace};
-use mesh::{permissions::Permission, release::Release, tenancy::Tenancy};
+use mesh::{release::Release, tenancy::Tenancy};
 use observe::{
-    ChainServices, Datacenter, DiscoveryChain, Intention, IntentionAction, Planned, PlannedError, PlannedQuestions,
-    PlannedReading, READ_AGENTS, READ_LOGINS, ServiceAt,
+    CallError, ChainServices, ConsulError, Datacenter, DiscoveryChain, Intention, IntentionAction, Planned,
+    PlannedError, PlannedQuestions, PlannedReading, ServiceAt,
 };
 
 use crate::{
@@ -104,35 +104,69 @@ fn reason(
     (!is_http).then(|| format!("{words} {why}"))
 }
 
-/// What could not be read.
+/// What could not be read, each cause once, with what is not checked for it.
 fn problems(reading: &PlannedReading) -> Vec<String> {
     let PlannedReading { datacenter, chains, intentions, names, methods } = reading;
-    let errors = chains.values().filter_map(|it| it.as_ref().err());
-    let errors = errors.chain(names.values().filter_map(|it| it.as_ref().err()));
-    let errors = errors.chain(intentions.values().filter_map(|it| it.as_ref().err()));
-    let errors = errors.chain(datacenter.as_ref().err());
-    let errors = errors.chain(methods.values().filter_map(|it| it.as_ref().err()));
-    let mut said = BTreeSet::new();
-    errors.map(in_full).filter(|problem| said.insert(problem.clone())).collect()
+    let of_services = chains.values().filter_map(|it| it.as_ref().err());
+    let of_services = of_services.chain(names.values().filter_map(|it| it.as_ref().err()));
+    let of_services = of_services.chain(intentions.values().filter_map(|it| it.as_ref().err()));
+    let of_methods = methods.values().filter_map(|it| it.as_ref().err());
+    let errors = of_services.map(|error| (error, UPSTREAMS));
+    let errors = errors.chain(datacenter.as_ref().err().map(|error| (error, SERVERS)));
+    let errors = errors.chain(of_methods.map(|error| (error, LOGINS)));
+    let mut causes: Vec<(String, Vec<&str>)> = Vec::new();
+    for (error, unchecked) in errors {
+        let cause = cause(error);
+        match causes.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, known)) if known.contains(&unchecked) => {}
+            Some((_, known)) => known.push(unchecked),
+            None => causes.push((cause, vec![unchecked])),
+        }
+    }
+    let sentence =
+        |(cause, unchecked): (String, Vec<&str>)| format!("{cause}, so {} are not checked", listed(&unchecked));
+    let is_unknown = datacenter.as_ref().is_ok_and(|(_, version)| Release::line_of(version).is_err());
+    causes.into_iter().map(sentence).chain(is_unknown.then(|| UNKNOWN_VERSION.to_owned())).collect()
 }
 
-fn in_full(error: &PlannedError) -> String {
-    match error {
-        PlannedError::Lacks(permission) => format!(
-            "the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE lacks {permission}, so {} not checked",
-            unchecked(permission)
-        ),
-        PlannedError::Call(error) => of_call(error),
+/// What is not checked without services, without the datacenter and its server, and without auth methods.
+const UPSTREAMS: &str = "upstreams";
+const SERVERS: &str = "releases and calls that no intention is about";
+const LOGINS: &str = "logins";
+const UNKNOWN_VERSION: &str =
+    "the version in Consul's answer to /v1/agent/self cannot be read, so releases are not compared";
+
+/// Some of the three in a sentence: `upstreams, logins, and releases and calls that no intention is about`.
+fn listed(unchecked: &[&str]) -> String {
+    let (long, mut short): (Vec<&str>, Vec<&str>) = unchecked.iter().copied().partition(|part| *part == SERVERS);
+    let Some(last) = long.first().copied().or_else(|| short.pop()) else { return String::new() };
+    match short.as_slice() {
+        [] => last.to_owned(),
+        [one] => format!("{one} and {last}"),
+        several => format!("{}, and {last}", several.join(", ")),
     }
 }
 
-/// What is not checked without a permission, with its verb.
-fn unchecked(permission: &Permission) -> &'static str {
-    if *permission == READ_AGENTS {
-        "the releases and calls that no intention is about are"
-    } else if *permission == READ_LOGINS {
-        "logins are"
-    } else {
-        "upstreams are"
+/// Why something could not be read.
+fn cause(error: &PlannedError) -> String {
+    let unread = "Consul could not be read";
+    let token = "the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE";
+    match error {
+        PlannedError::Lacks(permission) => format!("{token} lacks {permission}"),
+        PlannedError::Call(CallError::OutOfTime(_)) => "Consul did not answer in time".to_owned(),
+        // The client calls the token of the first request the controller's own, but this one is of the person who asks.
+        PlannedError::Call(CallError::Consul(ConsulError::Refused { status, reason, .. })) => {
+            format!("{unread}: it refused with status {status}: {reason}")
+        }
+        PlannedError::Call(CallError::Consul(ConsulError::PermissionDenied { reason, .. })) => {
+            format!("{unread}: {token} lacks a permission: {reason}")
+        }
+        PlannedError::Call(CallError::Consul(ConsulError::Malformed { reason, .. })) => {
+            format!("{unread}: its answer is not as documented: {reason}")
+        }
+        PlannedError::Call(CallError::Consul(ConsulError::Throttled { .. })) => {
+            format!("{unread}: it throttled the request")
+        }
+        PlannedError::Call(error) => of_call(error),
     }
 }

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use observe::{ConsulError, OutOfTime, READ_SERVICES};
+use mesh::permissions::Permission;
+use observe::{OutOfTime, READ_AGENTS, READ_LOGINS, READ_SERVICES};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -156,7 +157,7 @@ fn what_could_not_be_read_is_left_out_and_said_once_with_the_permission() {
     };
     let expected = [
         of(r#"service_prefix "" { policy = "read" }"#, "upstreams are"),
-        of(r#"agent_prefix "" { policy = "read" }"#, "the releases and calls that no intention is about are"),
+        of(r#"agent_prefix "" { policy = "read" }"#, "releases and calls that no intention is about are"),
         of(r#"acl = "read""#, "logins are"),
     ];
     assert_eq!(problems, expected);
@@ -172,7 +173,47 @@ fn one_cause_is_said_once() {
     let mut reading = reading("1.22", "web allowed");
     reading.datacenter = Err(gone());
     reading.names = [(Tenancy::Community, Err(gone()))].into();
-    assert_eq!(judged(&reading).1, ["Consul could not be read at CONSUL_HTTP_ADDR: connection refused"]);
+    let gone_without = |what: &str| {
+        format!("Consul could not be read at CONSUL_HTTP_ADDR: connection refused, so {what} are not checked")
+    };
+    let servers = "releases and calls that no intention is about";
+    assert_eq!(judged(&reading).1, [gone_without(&format!("upstreams and {servers}"))]);
+    reading.methods = [((Tenancy::Community, "iam".to_owned()), Err(gone()))].into();
+    assert_eq!(judged(&reading).1, [gone_without(&format!("upstreams, logins, and {servers}"))]);
     reading.names = [(Tenancy::Community, Err(PlannedError::Call(OutOfTime.into())))].into();
-    assert_eq!(judged(&reading).1[0], OutOfTime.to_string());
+    let late = "Consul did not answer in time, so upstreams are not checked".to_owned();
+    assert_eq!(judged(&reading).1, [late, gone_without(&format!("logins and {servers}"))]);
+}
+
+#[test]
+fn a_refusal_is_consuls_and_names_no_controller() {
+    let token = "the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE";
+    let (subject, reason) = ("the permissions of the controller's own token".to_owned(), "broken".to_owned());
+    let (other_subject, other_reason) = (subject.clone(), reason.clone());
+    for (refused, expected) in [
+        (ConsulError::Refused { subject, status: 500, reason }, "it refused with status 500: broken".to_owned()),
+        (
+            ConsulError::PermissionDenied { subject: other_subject, reason: other_reason },
+            format!("{token} lacks a permission: broken"),
+        ),
+    ] {
+        let mut reading = reading("1.22", "web allowed");
+        reading.names = [(Tenancy::Community, Err(PlannedError::Call(refused.into())))].into();
+        let expected = format!("Consul could not be read: {expected}, so upstreams are not checked");
+        assert_eq!(judged(&reading).1, [expected]);
+    }
+}
+
+#[test]
+fn a_version_that_is_none_is_said_and_others_are_not() {
+    for (version, is_known) in [("1.22.1+ent", true), ("2.0.0-dev", true), ("", false), ("1.21.4<script>", false)] {
+        let mut reading = reading("1.22", "web allowed");
+        if let Ok((_, its)) = &mut reading.datacenter {
+            version.clone_into(its);
+        }
+        let (mesh, problems) = judged(&reading);
+        assert_eq!(mesh.servers.is_some(), is_known, "{version}");
+        let expected: &[&str] = if is_known { &[] } else { &[UNKNOWN_VERSION] };
+        assert_eq!(problems, expected, "{version}");
+    }
 }

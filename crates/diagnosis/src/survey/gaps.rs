@@ -10,10 +10,16 @@ use crate::{status::StatusReport, unread::unread as in_words};
 
 /// What could not be read, each once.
 pub(super) fn unread(evidence: &SurveyEvidence<'_>, status: &StatusReport) -> Vec<Unread> {
-    let plans = [Some(evidence.plan), evidence.unknown];
-    let of_plans = plans.into_iter().flatten().flat_map(|plan| plan.problems.iter().chain(&plan.faults));
-    // Their entries are in the plan for clusters that ECS does not know.
-    let of_plans = of_plans.filter(|problem| !is_unknown_cluster(problem)).map(of_plan);
+    let unknown: BTreeSet<&str> =
+        evidence.unknown.iter().flat_map(|plan| &plan.clusters).map(|cluster| cluster.cluster_arn.as_str()).collect();
+    // The second plan is about them, so that ECS does not know them is no gap.
+    let is_planned = |problem: &&Problem| {
+        let is_unknown = |arn| unknown.contains(arn);
+        problem.label == ErrorLabel::Ecs && problem.cluster_arn.as_deref().is_some_and(is_unknown)
+    };
+    let of_first = evidence.plan.problems.iter().chain(&evidence.plan.faults).filter(|problem| !is_planned(problem));
+    let of_second = evidence.unknown.into_iter().flat_map(|plan| plan.problems.iter().chain(&plan.faults));
+    let of_plans = of_first.chain(of_second).map(of_plan);
     let read = evidence.datacenter;
     let of_datacenter = [
         read.version.as_ref().err(),
@@ -31,10 +37,6 @@ pub(super) fn unread(evidence: &SurveyEvidence<'_>, status: &StatusReport) -> Ve
     all.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn is_unknown_cluster(problem: &Problem) -> bool {
-    problem.label == ErrorLabel::Ecs && problem.reason.contains("ECS does not know it. Correct ECS_CLUSTER_ARNS")
-}
-
 /// A problem of a plan, in the words of the person who asked: the plan speaks of the controller's token and role.
 fn of_plan(problem: &Problem) -> Unread {
     let text = problem.to_string();
@@ -49,10 +51,15 @@ fn of_plan(problem: &Problem) -> Unread {
 }
 
 /// What follows is advice for the deployed functions.
-const ADVICE: [&str; 3] =
-    ["; compare its policy with the one in", ". Allow it in the role's policies", ". Let the function's role use"];
+const ADVICE: [&str; 4] = [
+    "; compare its policy with the one in",
+    ". Allow it in the role's policies",
+    ". Correct ECS_CLUSTER_ARNS",
+    ". Let the function's role use",
+];
 /// What the functions say, and what it is here.
-const WORDS: [(&str, &str); 3] = [
+const WORDS: [(&str, &str); 4] = [
+    ("the permissions of the controller's own token", "the permissions of the token in CONSUL_HTTP_TOKEN"),
     ("the controller's ACL token", "the token in CONSUL_HTTP_TOKEN"),
     ("the controller's own Consul ACL token", "the token in CONSUL_HTTP_TOKEN"),
     ("IAM denied the function's role this call", "IAM denied this call"),

@@ -30,10 +30,7 @@ use jiff::Timestamp;
 use mesh::tenancy::Tenancy;
 use observe::{DatacenterReading, Inspection};
 
-pub use self::{
-    anonymous::Pseudonyms,
-    report::{SurveyFinding, SurveyObject, SurveyReport, SurveyedCluster, Unread},
-};
+pub use self::report::{SurveyFinding, SurveyObject, SurveyReport, SurveyedCluster, Unread};
 use crate::{status::status, tokens::Tokens};
 
 /// What a survey has read.
@@ -66,7 +63,7 @@ pub fn survey(evidence: &SurveyEvidence<'_>, now: Timestamp) -> SurveyReport {
     findings.sort_by_key(|finding| Reverse(finding.severity));
     SurveyReport {
         read_at: now,
-        consul: evidence.datacenter.version.as_ref().ok().cloned(),
+        consul: evidence.datacenter.version.as_ref().ok().filter(|version| !version.is_empty()).cloned(),
         unread: gaps::unread(evidence, &status),
         clusters: clusters(evidence),
         findings,

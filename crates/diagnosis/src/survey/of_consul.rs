@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use audit::severity::Severity;
 use jiff::{SignedDuration, Timestamp};
 use mesh::tenancy::{Tenancy, TenancyName};
-use observe::{DatacenterReading, Inspection, Intention, IntentionAction};
+use observe::{CaRoot, DatacenterReading, ExpiringCertificate, Inspection, Intention, IntentionAction};
 
 use super::{
     SurveyEvidence,
@@ -22,7 +22,7 @@ pub(super) fn findings(evidence: &SurveyEvidence<'_>, status: &StatusReport, now
     let gateways = gateways(evidence.inspection);
     let services = status.services.iter().filter(|it| it.desired_tasks.is_some() || it.running_tasks > 0);
     let services = services.filter(|it| !gateways.contains(it.service.as_str()));
-    certificates(evidence.datacenter, now).into_iter().chain(not_callable(evidence.datacenter, services)).collect()
+    certificates(evidence.datacenter, now).chain(not_callable(evidence.datacenter, services)).collect()
 }
 
 /// The services that are gateways: no intention is about calls to them.
@@ -56,8 +56,8 @@ fn not_callable<'a>(
     let objects: Vec<SurveyObject> = closed.values().map(object).collect();
     let title = match objects.len() {
         0 => return None,
-        1 => "1 service may be called by nobody".to_owned(),
-        count => format!("{count} services may be called by nobody"),
+        1 => "No intention lets anyone call 1 service".to_owned(),
+        count => format!("No intention lets anyone call {count} services"),
     };
     let cost = "Every call to it through the mesh is refused. That is right for a service that only calls others.";
     let names: BTreeSet<&str> = closed.keys().map(|(name, _)| *name).collect();
@@ -87,7 +87,8 @@ fn is_callable(mut about: Vec<&Intention>, allows_by_default: bool) -> bool {
         if decided.contains(&from("*")) || !decided.insert(from(intention.source_name.as_str())) {
             continue;
         }
-        if lets_in(intention) {
+        // What no permission is about, the default decides.
+        if lets_in(intention) || (allows_by_default && !intention.permissions.is_empty()) {
             return true;
         }
         // It decides about every source of this datacenter that no intention before it is about.
@@ -101,37 +102,71 @@ fn lets_in(intention: &Intention) -> bool {
     intention.action.is_some_and(is_allow) || intention.permissions.iter().any(|it| is_allow(it.action))
 }
 
-/// The certificates of Consul's authority and of the server that end soon. Consul renews those of services itself.
-fn certificates(read: &DatacenterReading, now: Timestamp) -> Option<SurveyFinding> {
-    let left = ends(read, now);
-    let soon: Vec<&(String, SignedDuration)> = left.iter().filter(|(_, left)| *left < WARNING).collect();
-    let shortest = soon.iter().map(|(_, left)| *left).min()?;
-    let object = |(name, left): &(String, SignedDuration)| SurveyObject {
-        name: name.clone(),
-        why: if left.is_negative() {
-            "it has expired".to_owned()
-        } else {
-            format!("it expires in {} days", left.as_hours() / 24)
-        },
-        ..SurveyObject::default()
-    };
-    let severity = if shortest < CRITICAL { Severity::Error } else { Severity::Warning };
-    let title = match soon.len() {
-        1 => "1 certificate of Consul expires within 30 days".to_owned(),
-        count => format!("{count} certificates of Consul expire within 30 days"),
-    };
-    let cost = "After that, proxies refuse each other's certificates, and no call through the mesh succeeds.";
-    let objects = soon.into_iter().map(object).collect();
-    let command = "curl --silent \"$CONSUL_HTTP_ADDR/v1/connect/ca/roots\"".to_owned();
-    Some(SurveyFinding::new("certificates", severity, title, cost, objects).with_commands([command]))
+/// A certificate, and how long it is valid.
+struct Ending {
+    name: String,
+    is_of_authority: bool,
+    left: SignedDuration,
 }
 
-/// How long each certificate is still valid: by the server's own list, or before Consul 2.0 by the roots.
-fn ends(read: &DatacenterReading, now: Timestamp) -> Vec<(String, SignedDuration)> {
+/// The certificates of Consul's authority and of the server that end soon. Consul renews those of services itself.
+fn certificates(read: &DatacenterReading, now: Timestamp) -> impl Iterator<Item = SurveyFinding> {
+    let soon: Vec<Ending> = endings(read, now).into_iter().filter(|ending| ending.left < WARNING).collect();
+    let of_authority = (
+        "ca-certificates",
+        [
+            "A certificate of Consul's authority has expired",
+            "A certificate of Consul's authority expires within 30 days",
+        ],
+        "After that, proxies refuse each other's certificates, and no call through the mesh succeeds.",
+        "curl --silent \"$CONSUL_HTTP_ADDR/v1/connect/ca/roots\"",
+    );
+    let of_server = (
+        "server-certificates",
+        ["A certificate of Consul's servers has expired", "A certificate of Consul's servers expires within 30 days"],
+        "After that, who verifies the servers can no longer call them: proxies, consul-ecs and commands.",
+        "openssl s_client -connect HOST:8501 -showcerts </dev/null",
+    );
+    [(of_authority, true), (of_server, false)].into_iter().filter_map(
+        move |((id, [expired, expires], cost, command), authority)| {
+            let of_kind = || soon.iter().filter(|ending| ending.is_of_authority == authority);
+            let shortest = of_kind().map(|ending| ending.left).min()?;
+            let severity = if shortest < CRITICAL { Severity::Error } else { Severity::Warning };
+            let title = if shortest.is_negative() { expired } else { expires };
+            let objects = of_kind().map(Ending::object).collect();
+            Some(SurveyFinding::new(id, severity, title, cost, objects).with_commands([command.to_owned()]))
+        },
+    )
+}
+
+impl Ending {
+    fn object(&self) -> SurveyObject {
+        let why = match self.left.as_hours() / 24 {
+            _ if self.left.is_negative() => "it has expired".to_owned(),
+            0 => "it expires within a day".to_owned(),
+            1 => "it expires in 1 day".to_owned(),
+            days => format!("it expires in {days} days"),
+        };
+        SurveyObject { name: self.name.clone(), why, ..SurveyObject::default() }
+    }
+}
+
+/// The certificates of a server's own list, or before Consul 2.0 the roots.
+fn endings(read: &DatacenterReading, now: Timestamp) -> Vec<Ending> {
     if let Ok(Some(certificates)) = &read.certificates {
         let own = certificates.iter().filter(|it| it.kind != "leaf");
-        return own.map(|it| (it.name.clone(), SignedDuration::from_secs(it.seconds_remaining))).collect();
+        let ending = |it: &ExpiringCertificate| Ending {
+            name: it.name.clone(),
+            is_of_authority: it.kind == "ca",
+            left: SignedDuration::from_secs(it.seconds_remaining),
+        };
+        return own.map(ending).collect();
     }
     let roots = read.roots.iter().flatten().filter(|root| root.is_active);
-    roots.map(|root| (root.name.clone(), root.not_after.duration_since(now))).collect()
+    let ending = |root: &CaRoot| Ending {
+        name: root.name.clone(),
+        is_of_authority: true,
+        left: root.not_after.duration_since(now),
+    };
+    roots.map(ending).collect()
 }

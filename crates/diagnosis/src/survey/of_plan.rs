@@ -154,6 +154,8 @@ struct Known<'a> {
     instances: BTreeMap<&'a str, &'a ServiceInstance>,
     /// The clusters whose tasks register on the cluster's node.
     meshes: BTreeSet<&'a str>,
+    /// The clusters whose entries in Consul could not be read.
+    unread: BTreeSet<&'a str>,
     tenancy: &'a Tenancy,
 }
 
@@ -170,10 +172,13 @@ pub(super) fn findings(evidence: &SurveyEvidence<'_>) -> Vec<SurveyFinding> {
     let plans = [(Some(evidence.plan), false), (evidence.unknown, true)];
     for (plan, is_unknown) in plans {
         for cluster in plan.iter().flat_map(|plan| &plan.clusters) {
-            for (action, fate) in actions(cluster).filter(|(action, _)| known.concerns(action)) {
+            for (action, fate) in actions(cluster).filter(|(action, _)| known.concerns(action, cluster)) {
                 let group = groups.entry(Kind::of(action)).or_default();
+                // What waits for a recheck or for a person is not to be copied into a shell.
+                if matches!(fate, Fate::Planned) {
+                    group.commands.extend(known.command(action, cluster));
+                }
                 group.objects.push(known.object(action, fate, cluster, is_unknown));
-                group.commands.extend(known.command(action, cluster));
             }
         }
     }
@@ -211,18 +216,26 @@ impl<'a> Known<'a> {
         let tasks = || members().chain(clusters().flat_map(|cluster| &cluster.outside.tasks));
         let instances = clusters().filter_map(|cluster| cluster.catalog.as_ref()).flat_map(|it| &it.instances);
         let registers = |cluster: &&InspectedCluster| cluster.revisions().any(|(_, it)| !it.runs_client_agent());
+        let unread = clusters().filter(|cluster| cluster.catalog.is_none());
         Self {
             meshes: clusters().filter(registers).map(|cluster| cluster.arn.as_str()).collect(),
             stopped: tasks().filter_map(|task| Some((task.arn.id().as_str(), task.end.stopped_at?))).collect(),
             started: tasks().filter_map(|task| Some((task.arn.id().as_str(), task.end.started_at?))).collect(),
             instances: instances.map(|instance| (instance.id.as_str(), instance)).collect(),
+            unread: unread.map(|cluster| cluster.arn.as_str()).collect(),
             tenancy: evidence.tenancy,
         }
     }
 
-    /// Whether an action concerns the mesh: a cluster without tasks that register on its node needs none.
-    fn concerns(&self, action: &PlannedAction) -> bool {
-        !matches!(action, PlannedAction::CreateNode { node } if !self.meshes.contains(node.as_str()))
+    /// Whether an action concerns the mesh: a cluster without tasks that register on its node needs none, and what Consul did not
+    /// show is not missing.
+    fn concerns(&self, action: &PlannedAction, cluster: &ClusterReport) -> bool {
+        let is_unread = self.unread.contains(cluster.cluster_arn.as_str());
+        match action {
+            PlannedAction::CreateNode { node } => !is_unread && self.meshes.contains(node.as_str()),
+            PlannedAction::Repair { .. } => !is_unread,
+            _ => true,
+        }
     }
 
     fn object(&self, action: &PlannedAction, fate: Fate<'_>, of: &ClusterReport, is_unknown: bool) -> SurveyObject {

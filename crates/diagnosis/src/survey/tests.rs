@@ -84,11 +84,8 @@ fn said(change: impl FnOnce(&mut World), is_anonymous: bool) -> SurveyReport {
         tenancy: &Tenancy::Community,
         has_all_clusters: true,
     };
-    let mut report = survey(&evidence, now());
-    if is_anonymous {
-        Pseudonyms::of(&evidence).hide_in(&mut report);
-    }
-    report
+    let report = survey(&evidence, now());
+    if is_anonymous { report.anonymous() } else { report }
 }
 
 /// The findings after a change.
@@ -177,6 +174,7 @@ fn what_a_controller_would_hold_back_or_do_later_is_said() {
         controller,
         ["would not: the guard holds it back", "deregisters it later: a recheck of the task in ECS"]
     );
+    assert_eq!(findings[0].commands, [""; 0]);
 }
 
 #[test]
@@ -262,6 +260,14 @@ fn service_is_callable_if_the_first_intention_about_some_source_allows_it() {
     ] {
         assert!(is_closed(closed, false), "{closed:?}");
     }
+    // What is denied is one path only
+    let findings = found(|world| {
+        let denied = json!({ "SourceName": "*", "DestinationName": "web",
+            "Permissions": [{ "Action": "deny", "HTTP": { "PathPrefix": "/admin" } }] });
+        world.datacenter.intentions = Ok(vec![serde_json::from_value(denied).unwrap()]);
+        world.datacenter.settings.as_mut().unwrap().allows_calls_by_default = true;
+    });
+    assert_eq!(findings, []);
     assert!(!is_closed(&[], true) && is_closed(&[["*", "web", "deny"]], true));
     // What could not be read is not judged
     let unread = said(|world| world.datacenter.intentions = Err(InspectionError::Call(OutOfTime.into())), false);
@@ -280,6 +286,8 @@ fn certificate_that_ends_within_30_days_is_found() {
     let severity = |findings: &[SurveyFinding]| findings.first().map(|finding| finding.severity);
     assert_eq!(severity(&listed("ca", 29)), Some(Severity::Warning));
     assert_eq!(severity(&listed("agent", 6)), Some(Severity::Error));
+    assert_eq!(listed("ca", -1)[0].title, "A certificate of Consul's authority has expired");
+    assert_eq!(listed("agent", 6)[0].id, "server-certificates");
     assert_eq!(listed("ca", 31), []);
     assert_eq!(listed("leaf", 1), [], "Consul renews it");
     // Before Consul 2.0, by its roots
@@ -293,6 +301,32 @@ fn certificate_that_ends_within_30_days_is_found() {
     assert_eq!(severity(&root(20, true)), Some(Severity::Warning));
     assert_eq!(root(20, true)[0].objects[0].why, "it expires in 20 days");
     assert_eq!((root(20, false), root(365, true)), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn what_consul_did_not_show_is_not_missing() {
+    let findings = found(|world| {
+        world.inspection.clusters[0].catalog = None;
+        let instances = vec!["web-1".into()];
+        let repair = PlannedAction::Repair { task_id: id(1).to_string(), instances, checks: vec![] };
+        of_plan(world).planned.extend([repair, PlannedAction::CreateNode { node: cluster().to_string() }]);
+    });
+    let ids: Vec<&str> = findings.iter().map(|finding| finding.id.as_str()).collect();
+    assert!(!ids.contains(&"missing-node") && !ids.contains(&"lost-in-consul"), "{findings:#?}");
+}
+
+#[test]
+fn cluster_that_ecs_does_not_know_is_a_gap_unless_consul_has_entries_of_it() {
+    let typo = "arn:aws:ecs:us-east-1:123456789012:cluster/prd";
+    let reason = "ECS does not know it. Correct ECS_CLUSTER_ARNS, or delete it";
+    let problem = || Problem { cluster_arn: Some(typo.to_owned()), ..Problem::new(None, ErrorLabel::Ecs, &reason) };
+    let unread = said(|world| world.plan.problems.push(problem()), false).unread;
+    assert!(unread.len() == 1 && !unread[0].what.contains("ECS_CLUSTER_ARNS"), "{unread:?}");
+    let in_consul = |world: &mut World| {
+        world.plan.problems.push(problem());
+        world.unknown = Some(plan(vec![report_of(typo)]));
+    };
+    assert_eq!(said(in_consul, false).unread, []);
 }
 
 #[test]
@@ -328,9 +362,10 @@ fn strangers_learn_no_names() {
     for name in ["123456789012", "prod", "web-", "web:", "ada"] {
         assert!(!hidden.contains(name), "{name} in {hidden}");
     }
-    // The same name stands for the same thing
-    assert!(hidden.contains("cluster/cluster-1") && hidden.contains("ecs-mesh check --cluster cluster-1"), "{hidden}");
-    assert!(hidden.contains(&format!("service-1-{}", id(9))), "{hidden}");
+    // The same number stands for the same name
+    let report = said(change, true);
+    let clusters: Vec<&str> = report.findings.iter().filter_map(|it| it.objects[0].cluster.as_deref()).collect();
+    assert_eq!((report.clusters[0].name(), clusters), ("cluster-1", vec!["cluster-1", "cluster-1"]));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Where a task definition departs from ECS's API.
+//! Where a task definition departs from ECS's API, and the values that no rule reads.
 
 use super::{
     super::{dialect::Dialect, field::Text},
@@ -35,11 +35,22 @@ pub enum Fault {
     NotOnFargate(&'static [&'static str]),
 }
 
-/// All departures of the definition `node`, in the order of the file.
-pub(in crate::definition) fn departures(node: &Node, dialect: Dialect) -> Vec<Departure> {
-    let mut walk = Walk { dialect, container: None, found: Vec::new() };
+/// A value that no rule reads. Reports cover it, because it may be a secret in the wrong place.
+#[derive(Debug, Clone)]
+pub struct Unread {
+    /// The key of an option or label, or a value that ECS refuses: most of them are no secrets, and this text tells.
+    pub hint: Option<String>,
+    /// The bytes of the value.
+    pub span: Span,
+    /// Its texts, without the names of variables.
+    pub texts: Vec<String>,
+}
+
+/// All departures of the definition `node`, in the order of the file, and the values that no rule reads.
+pub(in crate::definition) fn departures(node: &Node, dialect: Dialect) -> (Vec<Departure>, Vec<Unread>) {
+    let mut walk = Walk { dialect, container: None, found: Vec::new(), unread: Vec::new() };
     walk.map(node, &TASK, &At::Top);
-    walk.found
+    (walk.found, walk.unread)
 }
 
 /// The path to a value. It becomes a text only for a departure.
@@ -65,10 +76,15 @@ impl At<'_> {
 /// The keys of a map in which each is likely to be written.
 const FEW: usize = 6;
 
+/// The unknown keys of a map that become departures. A map with more is no map of ECS's, and each key costs a
+/// comparison with all names.
+const MOST_UNKNOWN: usize = 20;
+
 struct Walk {
     dialect: Dialect,
     container: Option<usize>,
     found: Vec<Departure>,
+    unread: Vec<Unread>,
 }
 
 impl Walk {
@@ -84,14 +100,21 @@ impl Walk {
                 later.any(|later| self.dialect.is_spelling_of(&later.key, key.name))
             };
             match shape.keys.iter().find(|key| self.dialect.is_spelling_of(&entry.key, key.name)) {
-                Some(key) if entry.node.is_unknown() || is_replaced(key) => {}
+                Some(_) if entry.node.is_unknown() => {}
+                Some(key) if is_replaced(key) => self.leave_unread(&entry.node, None),
                 Some(key) => {
                     self.value(&entry.node, &key.accepts, &at);
                     self.on_fargate(&entry.node, key.on_fargate, &at);
                 }
                 // A key that is not known may be any.
-                None if entry.key.contains(HOLE) => return,
-                None => unknown.push(entry),
+                None if entry.key.contains(HOLE) => {
+                    self.leave_unknown_unread(entries, shape);
+                    return;
+                }
+                None => {
+                    self.leave_unread(&entry.node, None);
+                    unknown.push(entry);
+                }
             }
         }
         let is_spelt = |entry: &Entry, key: &Key| self.dialect.is_spelling_of(&entry.key, key.name);
@@ -105,7 +128,10 @@ impl Walk {
         };
         // A key in another case is found already.
         missing.retain(|key| !unknown.iter().any(|entry| entry.key.eq_ignore_ascii_case(key.name)));
-        for entry in unknown {
+        if !missing.is_empty() && shape.keys.len() <= FEW {
+            self.leave_values_unread(entries);
+        }
+        for entry in unknown.into_iter().take(MOST_UNKNOWN) {
             let fault = Fault::UnknownKey { key: entry.key.clone(), shape, instead_of };
             self.add(&At::Key(at, &entry.key), entry.key_span, fault);
         }
@@ -117,6 +143,15 @@ impl Walk {
     fn value(&mut self, node: &Node, accepts: &'static Accepts, at: &At<'_>) {
         match accepts {
             Accepts::Any => {}
+            Accepts::Options => {
+                for entry in node.entries() {
+                    self.leave_unread(&entry.node, Some(entry.key.clone()));
+                }
+                if !matches!(node.value, Value::Map(_)) {
+                    self.leave_unread(node, None);
+                }
+            }
+            Accepts::Map(_) if !matches!(node.value, Value::Map(_)) => self.leave_unread(node, None),
             Accepts::Map(shape) => self.map(node, shape, at),
             Accepts::Maps(shape) => self.items(node, shape, at),
             Accepts::Items(shape) => {
@@ -135,9 +170,40 @@ impl Walk {
     }
 
     fn items(&mut self, node: &Node, shape: &'static Shape, at: &At<'_>) {
+        if !matches!(node.value, Value::List(_)) {
+            self.leave_unread(node, None);
+        }
         for (index, item) in node.items().iter().enumerate() {
+            if !matches!(item.value, Value::Map(_)) {
+                self.leave_unread(item, None);
+            }
             self.map(item, shape, &At::Item(at, index));
         }
+    }
+
+    /// The values of a map with an unknown key, except for those that the map may have.
+    fn leave_unknown_unread(&mut self, entries: &[Entry], shape: &'static Shape) {
+        let dialect = self.dialect;
+        let is_unknown = |entry: &&Entry| !shape.keys.iter().any(|key| dialect.is_spelling_of(&entry.key, key.name));
+        for entry in entries.iter().filter(is_unknown) {
+            self.leave_unread(&entry.node, None);
+        }
+    }
+
+    /// The values of a map that lacks a key, except for names.
+    fn leave_values_unread(&mut self, entries: &[Entry]) {
+        for entry in entries.iter().filter(|entry| !is_name(entry)) {
+            self.leave_unread(&entry.node, None);
+        }
+    }
+
+    fn leave_unread(&mut self, node: &Node, hint: Option<String>) {
+        if matches!(node.value, Value::Null | Value::Unknown | Value::Bool(_)) {
+            return;
+        }
+        let mut texts = Vec::new();
+        collect_texts(node, &mut texts);
+        self.unread.push(Unread { hint, span: node.place.span, texts });
     }
 
     fn containers(&mut self, node: &Node, shape: &'static Shape) {
@@ -186,11 +252,28 @@ impl Walk {
     }
 
     fn refuse(&mut self, node: &Node, value: &str, accepts: &'static Accepts, at: &At<'_>) {
+        self.leave_unread(node, Some(value.to_owned()));
         self.add(at, node.place.span, Fault::Refused(value.to_owned(), accepts, node.place.clone()));
     }
 
     fn add(&mut self, at: &At<'_>, span: Span, fault: Fault) {
         self.found.push(Departure { container: self.container, path: at.path(), span, fault });
+    }
+}
+
+fn is_name(entry: &Entry) -> bool {
+    entry.key.eq_ignore_ascii_case("name")
+}
+
+fn collect_texts(node: &Node, texts: &mut Vec<String>) {
+    match &node.value {
+        Value::Text(text) | Value::Number(text) => texts.push(text.clone()),
+        Value::List(items) => items.iter().for_each(|item| collect_texts(item, texts)),
+        Value::Map(entries) => {
+            let values = entries.iter().filter(|entry| !is_name(entry));
+            values.for_each(|entry| collect_texts(&entry.node, texts));
+        }
+        Value::Null | Value::Bool(_) | Value::Unknown => {}
     }
 }
 
@@ -205,16 +288,18 @@ fn has_effect(node: &Node) -> bool {
     }
 }
 
-/// Whether another program may replace a value: `$TAG`, `__IMAGE__`, `%IMAGE%`, `@image@`.
+/// Whether another program may replace a value: `$TAG`, `__IMAGE__`, `%IMAGE%`, `@image@`, `#IMAGE#`, `~image~`.
 fn is_placeholder(text: &str) -> bool {
-    text.contains(['$', '<', '{', '%', '@']) && !text.contains("@sha256:") || text.starts_with("__")
+    let is_between = |mark: char| text.matches(mark).count() > 1;
+    let has_mark = text.contains(['$', '<', '{', '%', '@']) && !text.contains("@sha256:");
+    has_mark || text.starts_with("__") || is_between('#') || is_between('~')
 }
 
 impl Accepts {
     /// Whether ECS accepts a text or a number, or may do so.
     fn accept(&self, text: &str) -> bool {
         match self {
-            Self::Any | Self::Map(_) | Self::Maps(_) | Self::Items(_) => true,
+            Self::Any | Self::Options | Self::Map(_) | Self::Maps(_) | Self::Items(_) => true,
             Self::OneOf(words) | Self::Known(words) | Self::EachOf(words) | Self::EachKnown(words) => {
                 words.contains(&text)
             }
@@ -252,7 +337,9 @@ fn is_image(text: &str) -> bool {
         Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),
         _ => (name, None),
     };
-    let repository = path.split_once('/').filter(|(host, _)| host.contains(['.', ':'])).map_or(path, |(_, rest)| rest);
+    // A first part with a capital letter is a host.
+    let is_of_host = |c: char| matches!(c, '.' | ':') || c.is_ascii_uppercase();
+    let repository = path.split_once('/').filter(|(host, _)| host.contains(is_of_host)).map_or(path, |(_, rest)| rest);
     let is_of_tag = |byte: u8| is_of_name(byte) || byte == b'.';
     // One word in capital letters is what another program replaces.
     let is_word = |part: &str| !part.bytes().any(|byte| byte.is_ascii_lowercase());
@@ -278,13 +365,20 @@ mod tests {
             "123456789012.dkr.ecr.us-east-1.amazonaws.com/Team_web/web@sha256:0123456789abcdef",
             "WEB_IMAGE",
             "public.ecr.aws/hashicorp/consul-ecs:0.10.1",
+            "Registry/web:1",
         ] {
             let lower = image.replace("Team", "team");
             assert!(is_image(&lower), "{lower}");
         }
-        for text in
-            ["", "example/web:", "example/Web:1", "https://example.com/web:1", "example/web 1", "example//web:1"]
-        {
+        for text in [
+            "",
+            "example/web:",
+            "example/Web:1",
+            "Registry/Web:1",
+            "https://example.com/web:1",
+            "web 1",
+            "example//web:1",
+        ] {
             assert!(!is_image(text), "{text}");
         }
     }

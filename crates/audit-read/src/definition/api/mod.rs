@@ -8,7 +8,7 @@ mod shapes;
 
 pub(super) use self::departure::departures;
 pub use self::{
-    departure::{Departure, Fault},
+    departure::{Departure, Fault, Unread},
     limits::{FARGATE_SIZES, FargateSize, mebibytes, units},
     shapes::{Accepts, Shape},
 };

@@ -36,6 +36,8 @@ pub enum OnFargate {
 #[derive(Debug)]
 pub enum Accepts {
     Any,
+    /// A map with keys that the user or a driver chooses.
+    Options,
     Map(&'static Shape),
     Maps(&'static Shape),
     /// One of these words.
@@ -156,7 +158,7 @@ static CONTAINER: Shape = Shape {
         key("dockerSecurityOptions", Accepts::Any).not_on_fargate(),
         key("interactive", Accepts::Any),
         key("pseudoTerminal", Accepts::Any),
-        key("dockerLabels", Accepts::Any),
+        key("dockerLabels", Accepts::Options),
         key("ulimits", Accepts::Maps(&ULIMIT)),
         key("logConfiguration", Accepts::Map(&LOGS)),
         key("healthCheck", Accepts::Map(&HEALTH_CHECK)),
@@ -316,7 +318,7 @@ static LOGS: Shape = Shape {
     name: "logConfiguration",
     keys: &[
         must("logDriver", Accepts::Known(LOG_DRIVERS)).on_fargate(&["awslogs", "awsfirelens", "splunk"]),
-        key("options", Accepts::Any),
+        key("options", Accepts::Options),
         key("secretOptions", Accepts::Maps(&SECRET)),
     ],
 };
@@ -349,7 +351,7 @@ static RESOURCE: Shape = Shape {
 
 static FIRELENS: Shape = Shape {
     name: "firelensConfiguration",
-    keys: &[must("type", Accepts::OneOf(&["fluentbit", "fluentd"])), key("options", Accepts::Any)],
+    keys: &[must("type", Accepts::OneOf(&["fluentbit", "fluentd"])), key("options", Accepts::Options)],
 };
 
 static VOLUME: Shape = Shape {
@@ -372,8 +374,8 @@ static DOCKER_VOLUME: Shape = Shape {
         key("scope", Accepts::OneOf(&["task", "shared"])),
         key("autoprovision", Accepts::Any),
         key("driver", Accepts::Any),
-        key("driverOpts", Accepts::Any),
-        key("labels", Accepts::Any),
+        key("driverOpts", Accepts::Options),
+        key("labels", Accepts::Options),
     ],
 };
 

@@ -292,7 +292,6 @@ fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Read<Serv
         "enable_execute_command",
         "deployment_minimum_healthy_percent",
         "deployment_maximum_percent",
-        "health_check_grace_period_seconds",
         "tags",
     ];
     let values = reader.values(&names, &blocks);

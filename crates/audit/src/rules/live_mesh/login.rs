@@ -2,7 +2,7 @@
 
 use mesh::{
     admission::{AuthMethod, BindingRule, RoleArn},
-    consul_ecs::SERVICE_NAME_ENTITY_TAG,
+    consul_ecs::{SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG},
 };
 
 use super::{super::prelude::*, method, service};
@@ -21,7 +21,12 @@ pub(in crate::rules) static CONSUL_LIVE_LOGIN: Rule =
 fn check_login(subject: &Subject<'_>) -> Option<Draft> {
     let (consul, name, method) = live_method(subject)?;
     let span = consul.configuration.place_of("consulLogin.method").span;
+    // The controller of the input creates the method of services and its binding rule when it starts.
+    let is_created = subject.is_beside_controller && name == SERVICE_METHOD;
     let Some(method) = method else {
+        if is_created {
+            return None;
+        }
         let message = format!("Consul has no auth method {name}, at which the task logs in");
         return Some(Draft::new(span, message, "create it before the deployment, or correct consulLogin.method"));
     };
@@ -30,7 +35,7 @@ fn check_login(subject: &Subject<'_>) -> Option<Draft> {
             format!("the auth method {name} is of type {}, but the task logs in with its IAM role", method.kind);
         return Some(Draft::new(span, message, "name a method of type aws-iam in consulLogin.method"));
     }
-    if method.binding_rules.is_empty() {
+    if method.binding_rules.is_empty() && !is_created {
         let message = format!("the auth method {name} has no binding rule, so a login gets nothing");
         return Some(Draft::new(span, message, "create its binding rule before the deployment"));
     }

@@ -18,8 +18,12 @@ pub(super) use self::{
 use super::upstreams::{destination, may_be_a_service, upstreams as upstreams_of_task};
 use crate::{
     live_mesh::{Call, MethodPlace, Questions, ServicePlace},
+    rule::Rule,
     subject::{ConsulTask, Subject},
 };
+
+/// The rules that judge auth methods.
+pub(crate) static RULES_ABOUT_METHODS: [&Rule; 2] = [&CONSUL_LIVE_LOGIN, &CONSUL_LIVE_IDENTITY];
 
 /// What the rules want to know of a mesh.
 pub(crate) fn questions(subjects: &[Subject<'_>], home: &Tenancy) -> Questions {

@@ -133,7 +133,9 @@ fn check_protocol(subject: &Subject<'_>, findings: &mut Findings) {
         let own = upstream.node.get("config").and_then(|config| config.get("protocol"));
         let Some((node, own)) = own.and_then(|node| Some((node, node.text()?))) else { continue };
         let Some(live) = mesh.upstreams.get(&upstream.service) else { continue };
-        if own.is_empty() || own.eq_ignore_ascii_case(&live.protocol) {
+        // The protocol of a name that Consul does not have is that of every such name.
+        let is_unknown = mesh.has(&upstream.service) == Some(false) && live.targets.iter().eq([&upstream.service]);
+        if own.is_empty() || own.eq_ignore_ascii_case(&live.protocol) || is_unknown {
             continue;
         }
         let (name, theirs) = (upstream.service.shown(), &live.protocol);

@@ -49,6 +49,7 @@ ecs-value: cache / ulimits = [{"name": "nofiles", "softLimit": 1, "hardLimit": 2
 ok: cache / ulimits = [{"name": "core", "softLimit": 0, "hardLimit": -1}]
 ecs-value: cache / image = "redis: 7" "https://docker.io/redis:7" "example/Redis:7" "redis:" absent
 ok: cache / image = "redis" "localhost:5000/redis@sha256:0123456789abcdef" "REDIS_IMAGE" "__IMAGE__" "$IMAGE"
+  or "Registry/redis:7" "~image~"
 ecs-value: family = "nightly.report" "nightly report"
 ecs-value: ephemeralStorage = {"sizeInGiB": 20} {"sizeInGiB": 201} {}
 ok: ephemeralStorage = {"sizeInGiB": 21}

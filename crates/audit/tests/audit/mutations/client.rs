@@ -29,6 +29,9 @@ consul-client-retry-join: `retry_join = [\"consul.example.internal\"]` becomes `
 consul-client-retry-join: `retry_join` becomes `start_join`
 // What the agent refuses, and what has a harmless neighbour.
 consul-client-configuration: `datacenter = \"dc1\"` becomes `datacenter = \"dc1`
+// The shell may replace a line by any text, and no rule reads a here-document of HCL.
+ok: `verify_outgoing = true` becomes `verify_outgoing = true\n$(cat /etc/extra.hcl)`
+ok: `verify_outgoing = true` becomes `verify_outgoing = true\nnode_meta {\n  note = <<X\n  web\nX\n}`
 consul-client-configuration: `datacenter = \"dc1\"` becomes `datacentre = \"dc1\"`
 consul-client-configuration: `advertise_reconnect_timeout = \"15m\"` becomes `advertise_reconnect_timeout = \"15\"`
 ok: `advertise_reconnect_timeout = \"15m\"` becomes `advertise_reconnect_timeout = \"1h30m\"`

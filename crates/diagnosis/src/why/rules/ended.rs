@@ -204,21 +204,30 @@ pub(super) fn secret(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         never_ran(evidence)?,
         &["unable to pull secrets", "unable to retrieve secret", "ResourceInitializationError"],
     )?;
-    let own = evidence.member.zip(evidence.cluster).map(|(member, cluster)| TokenSource::of_task(member, cluster));
-    let own = match own {
-        Some(TokenSource::SecretsManager { secrets }) => format!(
-            ". The next sweep writes the token into {} if it is missing. To sweep now: ecs-mesh sweep --cluster {}",
-            secrets.join(" and "),
-            cluster_name(evidence)
-        ),
-        _ => String::new(),
-    };
+    let own = own_secret(evidence, reason).unwrap_or_default();
     let sentence = format!(
         "It never ran because ECS could not prepare it ({reason}). Check that the secrets in its definition exist and \
          have a value, that the execution role may read them, and that the network has a route to them{own}{}",
         evidence.audit_says()
     );
     Some(Conclusion::faulty(WhyCause::SecretNotReadable, sentence))
+}
+
+/// What becomes of the controller's own secrets that a task reads, as the end of a sentence, if the `reason` is about a secret.
+fn own_secret(evidence: &TaskEvidence<'_>, reason: &str) -> Option<String> {
+    let TokenSource::SecretsManager { secrets } = TokenSource::of_task(evidence.member?, evidence.cluster?) else {
+        return None;
+    };
+    let is_about_one =
+        reason.to_lowercase().contains("secret") || secrets.iter().any(|name| reason.contains(name.as_str()));
+    let secrets = secrets.join(" and ");
+    is_about_one.then(|| match evidence.unmanaged() {
+        Some(unmanaged) => format!(". No sweep writes the token into {secrets} if it is missing, because {unmanaged}"),
+        None => format!(
+            ". The next sweep writes the token into {secrets} if it is missing. To sweep now: ecs-mesh sweep --cluster {}",
+            cluster_name(evidence)
+        ),
+    })
 }
 
 /// A container used too much memory.

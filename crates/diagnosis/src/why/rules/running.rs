@@ -231,9 +231,11 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
             Some(Conclusion::faulty(WhyCause::NotRegistered, format!("It is not registered in Consul: {why}{audit}")))
         }
         TaskVerdict::NotPassing(why) => {
-            let sentence = format!(
-                "It gets no traffic because {why}. The next sweep corrects a check that contradicts ECS{audit}"
-            );
+            let then = match evidence.unmanaged() {
+                Some(unmanaged) => format!("No sweep corrects a check that contradicts ECS, because {unmanaged}"),
+                None => "The next sweep corrects a check that contradicts ECS".to_owned(),
+            };
+            let sentence = format!("It gets no traffic because {why}. {then}{audit}");
             Some(Conclusion::faulty(WhyCause::NotPassing, sentence))
         }
         TaskVerdict::Disconnected(why) => {
@@ -241,13 +243,7 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
             let is_passing = evidence.is_registered() == Some(true)
                 && on_node.is_some_and(|on_node| on_node.failing(evidence.id).is_empty());
             let requests = if is_passing { ". Consul still sends requests to it: its checks pass" } else { "" };
-            let then = if evidence.active()?.task.placement.is_external() {
-                "EC2 does not know external instances, so the controller drains none of their tasks. If the instance is gone, \
-                 deregister it in ECS with --force: its tasks then stop"
-            } else {
-                "If EC2 says that the instance is gone, the next sweep drains the task, unless it is the last one of its service \
-                 whose checks pass"
-            };
+            let then = if_host_is_gone(evidence, evidence.active()?);
             let sentence = format!(
                 "{why}, so ECS's data about it is out of date{requests}. Check the instance, its network and its agent. {then}"
             );
@@ -264,6 +260,21 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
         | TaskVerdict::Unknown(_)
         | TaskVerdict::Stopping
         | TaskVerdict::Healthy => None,
+    }
+}
+
+/// What becomes of a disconnected task whose container instance is gone.
+fn if_host_is_gone(evidence: &TaskEvidence<'_>, member: &MemberTask) -> String {
+    if member.task.placement.is_external() {
+        "EC2 does not know external instances, so the controller drains none of their tasks. If the instance is gone, \
+         deregister it in ECS with --force: its tasks then stop"
+            .to_owned()
+    } else if let Some(unmanaged) = evidence.unmanaged() {
+        format!("No sweep drains the task if the instance is gone, because {unmanaged}")
+    } else {
+        "If EC2 says that the instance is gone, the next sweep drains the task, unless it is the last one of its service \
+         whose checks pass"
+            .to_owned()
     }
 }
 
@@ -320,13 +331,18 @@ pub(super) fn service_token_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusi
         line.is(&LogAction::Revoke) && line.has(&LogOutcome::Done) && line.is_of_service(name.as_str())
     };
     let revoked = evidence.background.history.lines.iter().rfind(is_revocation);
+    let then = match evidence.unmanaged() {
+        Some(unmanaged) => format!("No sweep creates it again, because {unmanaged}"),
+        None => format!(
+            "If the secret still has it, the next sweep creates it again (to sweep now: ecs-mesh sweep --cluster {}). \
+             Otherwise replace the tasks",
+            cluster.arn.name()
+        ),
+    };
     let sentence = format!(
-        "Consul no longer has the token of the service {name}, which its tasks read from {}; {}. If the secret still \
-         has it, the next sweep creates it again (to sweep now: ecs-mesh sweep --cluster {}). Otherwise replace the \
-         tasks",
+        "Consul no longer has the token of the service {name}, which its tasks read from {}; {}. {then}",
         secrets.join(" and "),
-        who(evidence, revoked),
-        evidence.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default()
+        who(evidence, revoked)
     );
     Some(Conclusion::faulty(WhyCause::TokenDeleted, sentence))
 }

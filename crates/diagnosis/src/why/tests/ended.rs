@@ -235,11 +235,53 @@ fn no_sweep_is_promised_in_a_cluster_that_the_stack_does_not_manage() {
         deregister(cluster);
         unmanaged(background);
     });
-    for ((cause, sentence), expected) in [(left_there, WhyCause::LeftInConsul), (lost, WhyCause::LostFromTheCatalog)] {
+    let emptied = because(|cluster, background| {
+        read_token(&mut cluster.tasks[0]);
+        stop(cluster, "TaskFailedToStart", "ResourceInitializationError: unable to pull secrets", Vec::new());
+        unmanaged(background);
+    });
+    let revoked = because(|cluster, background| {
+        read_token(&mut cluster.tasks[0]);
+        unmanaged(background);
+    });
+    let critical = because(|cluster, background| {
+        super::running::fail_checks(cluster);
+        unmanaged(background);
+    });
+    let disconnected = because(|cluster, background| {
+        described(&mut cluster.tasks[0]).placement.is_disconnected = true;
+        unmanaged(background);
+    });
+    for ((cause, sentence), expected) in [
+        (left_there, WhyCause::LeftInConsul),
+        (lost, WhyCause::LostFromTheCatalog),
+        (emptied, WhyCause::SecretNotReadable),
+        (revoked, WhyCause::TokenDeleted),
+        (critical, WhyCause::NotPassing),
+        (disconnected, WhyCause::Disconnected),
+    ] {
         assert_eq!(cause, expected);
         let why =
             "because stack ecs-mesh-controller does not manage its cluster: no entry of EcsClusterArns selects prod";
         assert!(sentence.contains(why) && !sentence.contains("ecs-mesh sweep"), "{sentence}");
+        assert!(!sentence.to_lowercase().contains("the next sweep"), "{sentence}");
+    }
+}
+
+#[test]
+fn a_sweep_is_promised_for_a_failure_of_a_secret_only() {
+    for (reason, is_promised) in [
+        ("ResourceInitializationError: unable to pull secrets or registry auth", true),
+        ("ResourceInitializationError: retrieved Secret from Secrets Manager did not contain json key token", true),
+        ("ResourceInitializationError: cannot read consul-ecs-web", true),
+        ("ResourceInitializationError: failed to invoke EFS utils commands to set up EFS volumes", false),
+    ] {
+        let (cause, sentence) = because(|cluster, _| {
+            read_token(&mut cluster.tasks[0]);
+            stop(cluster, "TaskFailedToStart", reason, Vec::new());
+        });
+        assert_eq!(cause, WhyCause::SecretNotReadable, "{sentence}");
+        assert_eq!(sentence.contains("The next sweep writes the token"), is_promised, "{sentence}");
     }
 }
 
