@@ -7,6 +7,7 @@ use local_stack::{
     aws::{ACCOUNT, REGION},
     http,
     wait::{SOON, eventually},
+    world::World,
 };
 
 #[tokio::test]
@@ -52,4 +53,21 @@ async fn an_audit_that_fails_is_in_the_log_and_one_that_does_not_is_left_out() {
     });
     assert!(failed.await.contains(r#""level":"ERROR""#));
     assert_eq!(audits("done").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_audit_of_a_cluster_reads_what_its_services_run() {
+    let audit = Audit::shared().await;
+    // Given a service whose definition has a mistake, and that has no task
+    let world = World::without_deployment("audited-service").await;
+    let definition = audit.register_broken("audited-service", &["db"]).await;
+    let service = json!({
+        "cluster": world.name, "serviceName": "audited-service", "taskDefinition": definition, "desiredCount": 0,
+        "launchType": "FARGATE", "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
+    });
+    world.ecs_call("CreateService", &service).await;
+    // When its cluster is audited
+    let answer = audit.invoke(&json!({ "cluster": world.name, "announce": false })).await.unwrap();
+    // Then the mistake is found
+    assert!(answer.to_string().contains("ecs-dependency-unknown"), "{answer}");
 }
