@@ -61,7 +61,7 @@ pub struct LiveMesh {
     pub upstreams: BTreeMap<ServicePlace, LiveUpstream>,
     /// The names in the catalog.
     pub services: BTreeMap<Tenancy, BTreeSet<String>>,
-    /// The calls that Consul certainly denies, whatever the request.
+    /// The calls that Consul certainly denies, for every request.
     pub denials: BTreeMap<Call, Denial>,
     /// `None` if Consul certainly has no such method.
     pub methods: BTreeMap<MethodPlace, Option<AuthMethod>>,

@@ -31,8 +31,8 @@ use document::{InputProblem, SourceFile};
 use crate::{
     config::{self, ConfigurationArguments, NAME, RuleArguments},
     live::LiveArguments,
+    live_mesh::{self, ReadMesh},
     output::Progress,
-    planned::{self, MeshReading},
     rules::tone,
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone},
     streams::{Exit, Failure, Streams, write},
@@ -205,12 +205,12 @@ impl Checked {
         if let Some(live) = live {
             gathered.add(live.gather()?);
         }
-        let mut reading = MeshReading::default();
+        let mut reading = ReadMesh::default();
         if is_beside_mesh {
             let is_applied = |rule: &Rule| config.severity_of(rule).is_some();
-            reading = planned::read(&gathered.material, is_applied, &progress)?;
+            reading = live_mesh::read(&gathered.material, is_applied, &progress)?;
         }
-        let MeshReading { mesh, problems, notes } = reading;
+        let ReadMesh { mesh, problems, notes } = reading;
         gathered.problems.extend(problems);
         progress.say("applying the rules");
         let sorted = progress.during_blocking(|| {

@@ -25,7 +25,7 @@ pub struct ServiceLimits {
     /// After how many milliseconds its proxies end a request; 0 for Envoy's default.
     #[serde(deserialize_with = "or_default")]
     pub local_request_timeout_ms: i64,
-    /// What its proxies do beside what Consul configures.
+    /// What its proxies do that Consul does not configure.
     #[serde(deserialize_with = "or_default")]
     pub envoy_extensions: Vec<EnvoyExtension>,
     #[serde(deserialize_with = "or_default")]

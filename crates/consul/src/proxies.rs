@@ -38,7 +38,7 @@ pub struct ConnectProxy {
     pub local_service_port: u16,
     /// The address of the app; empty for 127.0.0.1.
     pub local_service_address: String,
-    /// The protocol of the app, if the proxy was registered with one: it replaces that of the config entries.
+    /// The protocol of the app, if the proxy was registered with one. It replaces the protocol of the config entries.
     pub protocol: Option<String>,
     /// After how many milliseconds it ends a request, if it was registered with a time.
     pub local_request_timeout_ms: Option<i64>,

@@ -12,8 +12,8 @@
 //!  observe::PathReader ─────▶ path ───▶ PathReport
 //!    proxies, chain, intentions   a line for each place that a request passes
 //!
-//!  audit::live_mesh::Questions ─▶ planned ─▶ observe::PlannedQuestions
-//!  observe::PlannedReading ─────▶ planned ─▶ audit::live_mesh::LiveMesh
+//!  audit::live_mesh::Questions ─▶ live_mesh ─▶ observe::LiveMeshQuestions
+//!  observe::LiveMeshReading ─────▶ live_mesh ─▶ audit::live_mesh::LiveMesh
 //!
 //!  observe::InstallationReader ─▶ doctor ─▶ DoctorReport
 //!
@@ -28,8 +28,10 @@ pub mod doctor;
 mod examples;
 mod hybrid_groups;
 mod inventory;
+mod live_mesh;
 mod path;
-mod planned;
+#[cfg(test)]
+mod recorded;
 mod status;
 mod survey;
 mod tokens;
@@ -41,11 +43,11 @@ pub use self::{
     compare::{CompareReport, KindReport, Slowest, StillToDo, WorkKind, clusters_of, compare},
     doctor::summarize_message,
     inventory::{ImageTags, InventoryReport, InventoryRow, MeshGeneration, Versions, inventory, rows_of_files},
+    live_mesh::{live_mesh, live_mesh_questions},
     path::{
         Caller, DestinationPlace, HttpRequest, Passage, PathEnd, PathEvidence, PathLine, PathReport, Place,
         PlaceVerdict, ServicePath, callers, destination_named, destinations, path, services_named,
     },
-    planned::{live_mesh, planned_questions},
     status::{
         ChangeKind, DeploymentStatus, LastChange, RevisionStatus, ServiceStatus, State, StatusReport, TaskStatus,
         UntraceableLogins, status,

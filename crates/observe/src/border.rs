@@ -21,7 +21,7 @@ pub struct GatewayPlace {
 /// How requests cross a border: <https://developer.hashicorp.com/consul/docs/east-west/mesh-gateway#modes>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GatewayMode {
-    /// The proxies of the caller connect to those of the destination.
+    /// The caller's proxies connect to the destination's proxies.
     Direct,
     /// They connect to a gateway of their own place, and this to one of the other.
     Local,

@@ -1,4 +1,4 @@
-//! Reads what a survey needs of a datacenter of Consul beside its clusters. What could not be read stops nothing else.
+//! Reads what a survey needs of a datacenter of Consul, apart from its clusters. What could not be read stops nothing else.
 
 use consul::{
     CaRoot, CatalogReads as _, ConsulError, Datacenter, ExpiringCertificate, HttpConsul, Intention, Logins as _,
@@ -8,7 +8,7 @@ use mesh::{arn::ClusterArn, tenancy::Tenancy};
 
 use crate::{inspection::Inspector, path::Answer};
 
-/// A datacenter, beside its clusters.
+/// A datacenter, apart from its clusters.
 #[derive(Debug, Clone)]
 pub struct DatacenterReading {
     pub version: Answer<String>,

@@ -7,7 +7,7 @@
 //!  sweep, ───▶ Observer::survey ───┼─▶ tasks · definitions · catalog · hosts ─▶ values, and what could not be read
 //!  clean-up                        │
 //!  ecs-mesh ─▶ Inspector::inspect ─┘
-//!              read_planned: what a mesh has of the names in files, before these are deployed
+//!              read_live_mesh: what a mesh has of the names in files, before these are deployed
 //!              PathReader: what a request from one service to another depends on
 //!              InstallationReader, History: the stack, its functions and their log
 //! ```
@@ -29,10 +29,10 @@ mod hosts;
 mod inspected;
 mod inspection;
 mod installation;
+mod live_mesh;
 mod network;
 mod observer;
 mod path;
-mod planned;
 mod problem;
 mod proxy_output;
 mod selection;
@@ -78,13 +78,13 @@ pub use self::{
         AccountReading, ConsulReading, InstallationReader, Letters, MeshEntryReading, PartsReading, QueueReading, Read,
         SurroundingsReading, physical_id,
     },
+    live_mesh::{
+        ChainServices, Live, LiveMeshError, LiveMeshQuestions, LiveMeshReading, READ_AGENTS, READ_LOGINS,
+        READ_SERVICES, read_live_mesh,
+    },
     network::{NetworkReading, read_network},
     observer::Observer,
     path::{Answer, DestinationReading, MeshReading, PathReader, ServiceAt, SourceReading},
-    planned::{
-        ChainServices, Planned, PlannedError, PlannedQuestions, PlannedReading, READ_AGENTS, READ_LOGINS,
-        READ_SERVICES, read_planned,
-    },
     problem::Problem,
     proxy_output::{Endpoint, HeldCertificate, Listener, ProxyOutput, ProxyOutputError, Rejection},
     selection::{SelectError, select_clusters},

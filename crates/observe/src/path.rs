@@ -168,7 +168,7 @@ impl PathReader<'_> {
     }
 
     /// One request for its limits, one for the chain or the peering, one for each target, and one for each service among the targets;
-    /// one more for the names of all services, if a target has no proxy; and those of [`Self::borders`]. The caller's upstream has the
+    /// one more for the names of all services, if a target has no proxy; and the requests of [`Self::borders`]. The caller's upstream has the
     /// `overrides`.
     pub async fn destination(
         &self,

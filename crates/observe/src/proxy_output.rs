@@ -109,7 +109,7 @@ pub enum ProxyOutputError {
 }
 
 impl ProxyOutput {
-    /// Reads one answer, or several one after the other. Other lines, such as those of a session of `aws ecs execute-command`, do not
+    /// Reads one answer, or several one after the other. Other lines, such as the banner of `aws ecs execute-command`, do not
     /// count.
     ///
     /// # Errors

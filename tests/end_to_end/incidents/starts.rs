@@ -111,7 +111,7 @@ async fn an_emptied_secret() {
     world.deliver(&[world.event(&task.arn).await]).await;
     let secret = world.secret_name(&service);
     let lost = world.provisioned(&secret).await;
-    // And somebody has emptied it, so that its next task does not start, as ECS reports it
+    // And it has been emptied, so that its next task does not start, as ECS reports it
     let put = world.aws.secrets().put_secret_value().secret_id(&secret).secret_string(json!({}).to_string());
     put.send().await.expect("PutSecretValue");
     let reason = "ResourceInitializationError: unable to pull secrets or registry auth: execution resource retrieval failed: \

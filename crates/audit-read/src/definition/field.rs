@@ -142,7 +142,7 @@ pub struct List<T> {
 }
 
 impl<T> List<T> {
-    /// A list that is absent, or of which nothing is known.
+    /// A list that is absent or unknown.
     pub(super) fn without_items(is_complete: bool, place: &Place) -> Self {
         Self { items: Vec::new(), is_complete, place: place.clone(), is_present: false }
     }

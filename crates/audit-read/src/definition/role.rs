@@ -24,7 +24,7 @@ pub struct IamRole {
     pub trust: Option<Vec<Statement>>,
     /// The statements of its policies, if all of them are in the input.
     pub statements: Option<Vec<Statement>>,
-    /// Its trust policy and policies, as far as they are in the input and known.
+    /// The parts of its trust policy and policies that the input has and that are known.
     pub documents: Vec<PolicyDocument>,
     /// Whether the definition refers to it by its name, and not by its ARN.
     pub is_named: bool,
@@ -33,7 +33,7 @@ pub struct IamRole {
 }
 
 impl IamRole {
-    /// Reads a role with the document of its trust policy, if it is known, and those of its policies, if all of them are in
+    /// Reads a role with the document of its trust policy, if it is known, and with its policies, if all of them are in
     /// the input. `None` if a value has another type than in IAM's API.
     pub(crate) fn read(
         file: Arc<SourceFile>,
@@ -194,7 +194,7 @@ fn principals(statement: &Node) -> Vec<Option<String>> {
         Some(items) => items.iter().map(known).collect(),
         None => vec![None],
     };
-    // Accounts, roles and federated users are no services, whoever they are.
+    // Accounts, roles and federated users are never services.
     let of_kind = |kind: Option<&str>, node: &Node| {
         let mut names: Vec<Option<String>> = identifiers(node);
         if let Some(kind @ ("AWS" | "Federated" | "CanonicalUser")) = kind {

@@ -96,7 +96,7 @@ fn walk(owner: &str, node: &Node, defects: &mut Vec<Defect>) {
     }
 }
 
-/// Timeouts and pools of connections are those of the listener's protocol.
+/// A listener has the timeouts and connection pools of its own protocol.
 fn of_listeners(resource: &Resource) -> Vec<Defect> {
     let listeners = resource.spec("listeners").map(Node::items).unwrap_or_default();
     let of_listener = |listener: &Node| -> Vec<Defect> {

@@ -53,7 +53,7 @@ fn check_settings(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// An address of plain HTTP at the port of HTTPS, or beside a certificate.
+/// An address of plain HTTP at the port of HTTPS, or with a certificate.
 fn plain_address(container: &Container) -> Option<(document::Span, String)> {
     let Maybe::Known(variable) = container.variable(ADDRESS) else { return None };
     let text = variable.value.text().filter(|text| text.starts_with("http://"))?;

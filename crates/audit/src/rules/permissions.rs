@@ -12,7 +12,7 @@ use document::HOLE;
 pub(super) struct Call<'c> {
     /// `ecs:ListTasks`.
     pub(super) action: &'c str,
-    /// The ARNs of what it is about, as far as they are known: `*` stands for any text without a colon. One of them is enough.
+    /// The ARNs of its objects. In an unknown part, `*` stands for any text without a colon. One of them is enough.
     /// Empty if the action knows no resource.
     pub(super) resources: Vec<String>,
 }
@@ -25,7 +25,7 @@ pub(super) enum Permission<'s> {
     Missing,
     /// This statement allows the action, but for other resources.
     Elsewhere(&'s Statement),
-    /// This statement denies it, whatever others say.
+    /// This statement denies it. No other statement can allow it.
     Denied(&'s Statement),
 }
 

@@ -78,7 +78,7 @@ fn refused(value: &str, accepts: &Accepts, place: &Place, name: &dyn Fn() -> Str
     Some(Draft::new(place.span, message, help).severity(severity).fix(fix))
 }
 
-/// What to write instead of a word that is none of these. ECS may get more words later.
+/// What to write instead of an unknown word. ECS may get more words later.
 fn of_words(value: &str, words: &[&'static str]) -> Option<(String, Severity, Option<&'static str>)> {
     match nearest(value, words.iter().copied()) {
         // ECS accepts TCP and UDP as well.
@@ -134,7 +134,7 @@ fn two_ports(container: &Container, mapping: &PortMapping) -> Option<Draft> {
     Some(Draft::new(mapping.container_port_range.span(), message, help).of(container))
 }
 
-/// Names and paths of which ECS or Docker accepts each once: volumes, and the paths of a container's mounts.
+/// Names and paths that ECS or Docker accepts once: volumes, and the paths of a container's mounts.
 fn repeated(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;
     twice(definition.volumes.items.iter().map(|volume| &volume.name), "two volumes have the name", None, findings);

@@ -1,4 +1,4 @@
-//! The configuration of a Consul agent, in HCL or JSON: its settings, as far as they are literals. Source:
+//! The configuration of a Consul agent, in HCL or JSON. Only literal settings are kept. Source:
 //! <https://developer.hashicorp.com/consul/docs/reference/agent/configuration-file>
 
 use std::str::Chars;

@@ -1,5 +1,5 @@
 //! The roles of a task that the input declares: who may assume them, and what ECS, the login and the controller need of them.
-//! Each mistake stands beside a change that is none.
+//! Each mistake has a harmless change next to it.
 
 use audit::audit;
 

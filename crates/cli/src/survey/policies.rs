@@ -81,5 +81,10 @@ mod tests {
             let (resource, _) = (permission.resource, permission.access);
             assert!(CONSUL.contains(resource), "{permission}");
         }
+        // It is the policy of a controller that only observes, without its comments; the page has it as well
+        let observing = include_str!("../../../../deploy/terraform/policies/observe.hcl");
+        let rules: String = observing.split_inclusive('\n').filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(CONSUL, rules);
+        assert!(PAGE.contains(CONSUL));
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Reads the plan of a sweep, then what runs, then what Consul says beside that.
+    /// Reads the plan of a sweep, then what runs, then intentions and certificates.
     pub(super) async fn new(arguments: &Arguments, progress: &Progress) -> Result<Self, Failure> {
         let variables = ConsulVariables::read(|name| env::var(name).ok())?;
         let sdk = arguments.aws.sdk().await?;

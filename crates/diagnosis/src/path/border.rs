@@ -66,7 +66,7 @@ struct Crossing<'a> {
 }
 
 impl Crossing<'_> {
-    /// Whether another partition exports the service to that of the caller.
+    /// Whether another partition exports the service to the caller's partition.
     fn export(&self) -> Option<PathLine> {
         let Beyond::Partition(partition) = &self.border.beyond else { return None };
         let exported = match self.evidence.destination.borders.exports.get(partition)? {

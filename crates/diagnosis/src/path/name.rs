@@ -78,7 +78,7 @@ fn protocol_of_proxies(evidence: &PathEvidence<'_>, leg: &Leg<'_>) -> Option<Pat
 }
 
 impl PathEvidence<'_> {
-    /// The protocol that the proxies of a target were registered with: it replaces that of the config entries.
+    /// The protocol that the proxies of a target were registered with. It replaces the protocol of the config entries.
     pub(super) fn registered_protocol(&self, leg: &Leg<'_>) -> Option<&str> {
         let proxies = self.destination.proxies.get(leg.id)?.as_deref().ok()?;
         proxies.iter().find_map(|proxy| proxy.protocol.as_deref())

@@ -1,4 +1,4 @@
-//! What Consul itself says: services that nobody may call, and certificates that end.
+//! What Consul itself says: services without a permitted caller, and certificates that expire.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,7 +109,7 @@ struct Ending {
     left: SignedDuration,
 }
 
-/// The certificates of Consul's authority and of the server that end soon. Consul renews those of services itself.
+/// The certificates of Consul's authority and of the server that end soon. Consul itself renews the certificates of services.
 fn certificates(read: &DatacenterReading, now: Timestamp) -> impl Iterator<Item = SurveyFinding> {
     let soon: Vec<Ending> = endings(read, now).into_iter().filter(|ending| ending.left < WARNING).collect();
     let of_authority = (

@@ -1,4 +1,4 @@
-//! What references to secrets, parameters and roles of a template come to, as far as it is known before the deployment.
+//! What references to secrets, parameters and roles of a template come to. What only the deployment decides is unknown.
 
 use document::{HOLE, Node, Value};
 

@@ -16,11 +16,11 @@ pub(in crate::rules) static CONSUL_LIVE_UPSTREAM: Rule =
 
 fn check_upstream(subjects: &[Subject<'_>], _: &Resources, findings: &mut TaskFindings<'_>) {
     let Some(mesh) = subjects.iter().find_map(|subject| subject.mesh) else { return };
-    let planned = Planned::of(subjects, mesh);
+    let after = AfterDeployment::of(subjects, mesh);
     for subject in subjects {
         let Some(consul) = &subject.consul else { continue };
         for upstream in upstreams(consul, &mesh.home) {
-            if let Some(draft) = planned.missing(&upstream) {
+            if let Some(draft) = after.missing(&upstream) {
                 findings(subject, draft);
             }
         }
@@ -28,24 +28,24 @@ fn check_upstream(subjects: &[Subject<'_>], _: &Resources, findings: &mut TaskFi
 }
 
 /// The services of the input: they are deployed with the upstreams.
-struct Planned<'m> {
+struct AfterDeployment<'m> {
     mesh: &'m LiveMesh,
     services: BTreeSet<ServicePlace>,
     /// Whether the names of all services of the input are known.
     is_complete: bool,
 }
 
-impl<'m> Planned<'m> {
+impl<'m> AfterDeployment<'m> {
     fn of(subjects: &[Subject<'_>], mesh: &'m LiveMesh) -> Self {
-        let mut planned = Self { mesh, services: BTreeSet::new(), is_complete: true };
+        let mut after = Self { mesh, services: BTreeSet::new(), is_complete: true };
         for subject in subjects {
             let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_gateway) else { continue };
             match service(consul, subject.definition, &mesh.home) {
-                Some(service) => drop(planned.services.insert(service)),
-                None => planned.is_complete = false,
+                Some(service) => drop(after.services.insert(service)),
+                None => after.is_complete = false,
             }
         }
-        planned
+        after
     }
 
     /// Whether a service is in Consul, or will be with the input; `None` if that is not known.
@@ -133,7 +133,7 @@ fn check_protocol(subject: &Subject<'_>, findings: &mut Findings) {
         let own = upstream.node.get("config").and_then(|config| config.get("protocol"));
         let Some((node, own)) = own.and_then(|node| Some((node, node.text()?))) else { continue };
         let Some(live) = mesh.upstreams.get(&upstream.service) else { continue };
-        // The protocol of a name that Consul does not have is that of every such name.
+        // Consul has the same default protocol for every name that it does not know.
         let is_unknown = mesh.has(&upstream.service) == Some(false) && live.targets.iter().eq([&upstream.service]);
         if own.is_empty() || own.eq_ignore_ascii_case(&live.protocol) || is_unknown {
             continue;

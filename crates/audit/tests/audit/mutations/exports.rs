@@ -6,7 +6,7 @@ appmesh-backend-missing: [virtualNode orders].virtualNode.spec.backends[0].virtu
 appmesh-health-check: [virtualNode orders].virtualNode.spec.listeners[0].portMapping.port = 9081
   given [virtualNode orders].virtualNode.spec.listeners[0].healthCheck.port = 9080
 appmesh-node-protocol: [virtualNode orders].virtualNode.spec.listeners[0].portMapping.protocol = "tcp"
-// Values that App Mesh refuses, and the ones beside them.
+// Values that App Mesh refuses, and similar ones that it accepts.
 appmesh-value: [virtualNode orders].virtualNode.spec.listeners[0].timeout = {"http": {"perRequest": {"unit": "sec", "value": 5}}}
   or {"http2": {"perRequest": {"unit": "s", "value": 5}}}
 ok: [virtualNode orders].virtualNode.spec.listeners[0].timeout = {"http": {"perRequest": {"unit": "s", "value": 5}}}

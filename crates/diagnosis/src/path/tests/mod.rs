@@ -12,51 +12,21 @@ mod trust;
 mod url;
 mod way_out;
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::collections::BTreeMap;
 
 use observe::{
     BorderReading, CaRoot, CallError, ConnectProxy, ConsulError, Datacenter, DestinationReading, DiscoveryChain,
     Ec2Error, Inspection, InspectionError, Intention, MeshReading, NetworkReading, ProxyOutput, ServiceAt,
     SourceReading,
 };
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::*;
 use crate::{
     examples::{healthy, id, login_token, now, tokens},
+    recorded::{BOTH, NEW, answer, answer_with},
     tokens::Tokens,
 };
-
-const ANSWERS: &str = include_str!("../../../../../tests/recordings/mesh-answers.json");
-const OLD: &str = "1.8.7";
-const NEW: &str = "1.22";
-const BOTH: [&str; 2] = [OLD, NEW];
-
-#[derive(Deserialize)]
-struct Row {
-    case: String,
-    answers: BTreeMap<String, Recorded>,
-}
-
-#[derive(Deserialize)]
-struct Recorded {
-    status: u16,
-    body: Value,
-}
-
-/// What a release answered.
-fn answer(version: &str, case: &str) -> Value {
-    answer_with(200, version, case)
-}
-
-fn answer_with(expected: u16, version: &str, case: &str) -> Value {
-    static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| serde_json::from_str(ANSWERS).unwrap());
-    let row = ROWS.iter().find(|row| row.case == case).unwrap_or_else(|| panic!("{case}"));
-    let Recorded { status, body } = &row.answers[version];
-    assert_eq!(*status, expected, "{case}: {body}");
-    body.clone()
-}
 
 fn chain(version: &str, case: &str) -> DiscoveryChain {
     serde_json::from_value(answer(version, &format!("{case}: chain"))["Chain"].clone()).unwrap()

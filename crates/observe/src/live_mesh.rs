@@ -27,7 +27,7 @@ pub const READ_LOGINS: Permission = Permission { resource: "acl", access: "read"
 
 /// What files name.
 #[derive(Debug, Clone, Default)]
-pub struct PlannedQuestions {
+pub struct LiveMeshQuestions {
     /// The tenancy of tasks that name none.
     pub home: Tenancy,
     pub upstreams: BTreeSet<ServiceAt>,
@@ -36,11 +36,11 @@ pub struct PlannedQuestions {
 }
 
 /// What was read, or why it was not.
-pub type Planned<T> = Result<T, PlannedError>;
+pub type Live<T> = Result<T, LiveMeshError>;
 
 /// Why something could not be read.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum PlannedError {
+pub enum LiveMeshError {
     /// Consul 1.8 leaves out what the token may not read: whether it may is asked first.
     #[error("the token lacks {0}")]
     Lacks(Permission),
@@ -50,19 +50,19 @@ pub enum PlannedError {
 
 /// What Consul has of that.
 #[derive(Debug, Clone)]
-pub struct PlannedReading {
+pub struct LiveMeshReading {
     /// The datacenter that answers, with the version of its server.
-    pub datacenter: Planned<(Datacenter, String)>,
+    pub datacenter: Live<(Datacenter, String)>,
     /// What the upstreams' names mean.
-    pub chains: BTreeMap<ServiceAt, Planned<DiscoveryChain>>,
+    pub chains: BTreeMap<ServiceAt, Live<DiscoveryChain>>,
     /// The intentions about each service that they mean, in order of precedence.
-    pub intentions: BTreeMap<ServiceAt, Planned<Vec<Intention>>>,
+    pub intentions: BTreeMap<ServiceAt, Live<Vec<Intention>>>,
     /// The names of the services, in each partition and namespace of theirs.
-    pub names: BTreeMap<Tenancy, Planned<Vec<String>>>,
-    pub methods: BTreeMap<(Tenancy, String), Planned<Option<AuthMethod>>>,
+    pub names: BTreeMap<Tenancy, Live<Vec<String>>>,
+    pub methods: BTreeMap<(Tenancy, String), Live<Option<AuthMethod>>>,
 }
 
-/// The services that requests to a name go to first, and those that take over, as far as this datacenter has them.
+/// The services that requests to a name go to first, and the services that take over, in this datacenter.
 pub struct ChainServices {
     pub first: BTreeSet<ServiceAt>,
     pub all: BTreeSet<ServiceAt>,
@@ -87,13 +87,13 @@ impl ChainServices {
 /// Reads what Consul has, in less than `limit`: one request for the permissions, one for the datacenter, one for the chain of each
 /// upstream and one for the intentions about each service that it means, one for the names in each namespace, and two for each auth
 /// method. A namespace other than `home` costs one more, for the permission there.
-pub async fn read_planned(consul: &HttpConsul, asked: &PlannedQuestions, limit: Duration) -> PlannedReading {
+pub async fn read_live_mesh(consul: &HttpConsul, asked: &LiveMeshQuestions, limit: Duration) -> LiveMeshReading {
     let reader = Reader { consul, home: &asked.home, deadline: Deadline::after(limit) };
     let mut needed = vec![READ_SERVICES, READ_AGENTS];
     needed.extend((!asked.methods.is_empty()).then_some(READ_LOGINS));
     let missing = reader.missing(&asked.home, &needed).await;
     let may = |wanted: Permission| match &missing {
-        Ok(missing) if missing.contains(&wanted) => Err(PlannedError::Lacks(wanted)),
+        Ok(missing) if missing.contains(&wanted) => Err(LiveMeshError::Lacks(wanted)),
         Ok(_) => Ok(()),
         Err(error) => Err(error.clone()),
     };
@@ -113,9 +113,9 @@ pub async fn read_planned(consul: &HttpConsul, asked: &PlannedQuestions, limit: 
         concurrently_in_order(chains),
         concurrently_in_order(methods)
     );
-    let chains: BTreeMap<ServiceAt, Planned<DiscoveryChain>> = chains.into_iter().collect();
+    let chains: BTreeMap<ServiceAt, Live<DiscoveryChain>> = chains.into_iter().collect();
     let means =
-        |(asked, chain): (&ServiceAt, &Planned<DiscoveryChain>)| Some(ChainServices::of(asked, chain.as_ref().ok()?));
+        |(asked, chain): (&ServiceAt, &Live<DiscoveryChain>)| Some(ChainServices::of(asked, chain.as_ref().ok()?));
     let means: Vec<ChainServices> = chains.iter().filter_map(means).collect();
     let called: BTreeSet<&ServiceAt> = means.iter().flat_map(|means| &means.first).collect();
     let wanted = means.iter().flat_map(|means| &means.all).chain(&asked.upstreams);
@@ -127,7 +127,7 @@ pub async fn read_planned(consul: &HttpConsul, asked: &PlannedQuestions, limit: 
     let names =
         tenancies.into_iter().map(|tenancy| async move { (tenancy.clone(), reader.names(services, tenancy).await) });
     let (intentions, names) = tokio::join!(concurrently_in_order(intentions), concurrently_in_order(names));
-    PlannedReading {
+    LiveMeshReading {
         datacenter,
         chains,
         intentions: intentions.into_iter().collect(),
@@ -145,22 +145,22 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads something that the token may read, if there is time.
-    async fn part<T>(&self, may: &Planned<()>, work: impl Future<Output = Result<T, ConsulError>>) -> Planned<T> {
+    async fn part<T>(&self, may: &Live<()>, work: impl Future<Output = Result<T, ConsulError>>) -> Live<T> {
         may.clone()?;
         Ok(self.deadline.run(work).await?)
     }
 
-    async fn missing(&self, tenancy: &Tenancy, permissions: &[Permission]) -> Planned<Vec<Permission>> {
+    async fn missing(&self, tenancy: &Tenancy, permissions: &[Permission]) -> Live<Vec<Permission>> {
         self.part(&Ok(()), self.consul.missing_permissions(tenancy, permissions)).await
     }
 
     /// The names in a namespace: what the token may read at home, it may not be allowed to read there.
-    async fn names(&self, may: &Planned<()>, tenancy: &Tenancy) -> Planned<Vec<String>> {
+    async fn names(&self, may: &Live<()>, tenancy: &Tenancy) -> Live<Vec<String>> {
         may.clone()?;
         if tenancy != self.home
             && let Some(missing) = self.missing(tenancy, &[READ_SERVICES]).await?.pop()
         {
-            return Err(PlannedError::Lacks(missing));
+            return Err(LiveMeshError::Lacks(missing));
         }
         self.part(may, self.consul.service_names(tenancy)).await
     }

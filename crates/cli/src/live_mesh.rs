@@ -7,9 +7,9 @@ use audit::{
     rule::Rule,
 };
 use audit_read::Material;
-use diagnosis::{live_mesh, planned_questions};
+use diagnosis::{live_mesh, live_mesh_questions};
 use document::InputProblem;
-use observe::read_planned;
+use observe::read_live_mesh;
 
 use crate::{account::runtime, consul_variables::ConsulVariables, output::Progress, streams::Failure};
 
@@ -23,7 +23,7 @@ const NOTHING_TO_COMPARE: &str =
 
 /// What was read for `--mesh`.
 #[derive(Default)]
-pub(super) struct MeshReading {
+pub(super) struct ReadMesh {
     /// `None` if it was not asked.
     pub(super) mesh: Option<LiveMesh>,
     /// What could not be read.
@@ -42,18 +42,18 @@ pub(super) fn read(
     material: &Material,
     is_applied: impl Fn(&Rule) -> bool,
     progress: &Progress,
-) -> Result<MeshReading, Failure> {
+) -> Result<ReadMesh, Failure> {
     let variables = ConsulVariables::read(|name| env::var(name).ok())?;
     let (consul, home) = (variables.client()?, &variables.tenancy);
     let asked = questions(material, home).for_rules(is_applied);
     if asked.is_empty() {
-        return Ok(MeshReading { notes: vec![about_mesh(NOTHING_TO_COMPARE)], ..MeshReading::default() });
+        return Ok(ReadMesh { notes: vec![about_mesh(NOTHING_TO_COMPARE)], ..ReadMesh::default() });
     }
     progress.say("reading Consul");
-    let planned = planned_questions(&asked, home);
-    let read = read_planned(&consul, &planned, LONGEST_READING);
+    let questions = live_mesh_questions(&asked, home);
+    let read = read_live_mesh(&consul, &questions, LONGEST_READING);
     let reading = runtime()?.block_on(progress.during(Box::pin(read)));
     let (mesh, problems) = live_mesh(&asked, home, &reading);
     let problems = problems.into_iter().map(about_mesh).collect();
-    Ok(MeshReading { mesh: Some(mesh), problems, notes: Vec::new() })
+    Ok(ReadMesh { mesh: Some(mesh), problems, notes: Vec::new() })
 }

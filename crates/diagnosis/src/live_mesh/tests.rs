@@ -1,37 +1,11 @@
 //! Recorded answers of Consul 1.8.7 and 1.22.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use super::*;
+use crate::recorded::{BOTH, answer};
+use std::collections::BTreeMap;
 
 use mesh::permissions::Permission;
 use observe::{OutOfTime, READ_AGENTS, READ_LOGINS, READ_SERVICES};
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::*;
-
-const ANSWERS: &str = include_str!("../../../../tests/recordings/mesh-answers.json");
-const BOTH: [&str; 2] = ["1.8.7", "1.22"];
-
-#[derive(Deserialize)]
-struct Row {
-    case: String,
-    answers: BTreeMap<String, Recorded>,
-}
-
-#[derive(Deserialize)]
-struct Recorded {
-    status: u16,
-    body: Value,
-}
-
-/// What a release answered.
-fn answer(version: &str, case: &str) -> Value {
-    static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| serde_json::from_str(ANSWERS).unwrap());
-    let row = ROWS.iter().find(|row| row.case == case).unwrap_or_else(|| panic!("{case}"));
-    let Recorded { status, body } = &row.answers[version];
-    assert_eq!(*status, 200, "{case}: {body}");
-    body.clone()
-}
 
 fn service(name: &str) -> ServicePlace {
     ServicePlace { name: name.to_owned(), tenancy: Tenancy::Community }
@@ -45,7 +19,7 @@ fn asked() -> Questions {
 }
 
 /// What a release has in a recorded case, with the default policy `deny`.
-fn reading(version: &str, case: &str) -> PlannedReading {
+fn reading(version: &str, case: &str) -> LiveMeshReading {
     let chain: DiscoveryChain =
         serde_json::from_value(answer(version, &format!("{case}: chain"))["Chain"].clone()).unwrap();
     let intentions: BTreeMap<String, Option<Vec<Intention>>> =
@@ -58,7 +32,7 @@ fn reading(version: &str, case: &str) -> PlannedReading {
         allows_by_default: false,
         allows_calls_by_default: false,
     };
-    PlannedReading {
+    LiveMeshReading {
         datacenter: Ok((datacenter, "1.22.1+ent".to_owned())),
         chains: [(at(&service("api")), Ok(chain))].into(),
         intentions: first.into_iter().map(|service| (service, Ok(intentions.clone()))).collect(),
@@ -67,12 +41,12 @@ fn reading(version: &str, case: &str) -> PlannedReading {
     }
 }
 
-fn judged(reading: &PlannedReading) -> (LiveMesh, Vec<String>) {
+fn judged(reading: &LiveMeshReading) -> (LiveMesh, Vec<String>) {
     live_mesh(&asked(), &Tenancy::Community, reading)
 }
 
 /// Why `web` may not call `api`.
-fn denied(reading: &PlannedReading) -> Option<String> {
+fn denied(reading: &LiveMeshReading) -> Option<String> {
     let (mesh, problems) = judged(reading);
     assert!(problems.is_empty(), "{problems:?}");
     mesh.denials.into_values().next().map(|denial| format!("{}: {}", denial.target.name, denial.reason))
@@ -110,7 +84,7 @@ fn calls_that_no_intention_is_about_are_decided_by_the_default_policy() {
             datacenter.allows_calls_by_default = true;
         }
         assert_eq!(denied(&reading), None);
-        reading.datacenter = Err(PlannedError::Lacks(READ_AGENTS));
+        reading.datacenter = Err(LiveMeshError::Lacks(READ_AGENTS));
         assert!(judged(&reading).0.denials.is_empty(), "unknown is not denied");
     }
 }
@@ -143,8 +117,8 @@ fn what_was_read_is_there_and_an_absent_method_is_absent() {
 
 #[test]
 fn what_could_not_be_read_is_left_out_and_said_once_with_the_permission() {
-    let lacks = |permission: &Permission| PlannedError::Lacks(permission.clone());
-    let reading = PlannedReading {
+    let lacks = |permission: &Permission| LiveMeshError::Lacks(permission.clone());
+    let reading = LiveMeshReading {
         datacenter: Err(lacks(&READ_AGENTS)),
         chains: [(at(&service("api")), Err(lacks(&READ_SERVICES)))].into(),
         intentions: BTreeMap::new(),
@@ -168,7 +142,7 @@ fn what_could_not_be_read_is_left_out_and_said_once_with_the_permission() {
 fn one_cause_is_said_once() {
     let gone = || {
         let (subject, reason) = ("services".to_owned(), "connection refused".to_owned());
-        PlannedError::Call(ConsulError::Unavailable { subject, reason, had_no_effect: true }.into())
+        LiveMeshError::Call(ConsulError::Unavailable { subject, reason, had_no_effect: true }.into())
     };
     let mut reading = reading("1.22", "web allowed");
     reading.datacenter = Err(gone());
@@ -180,7 +154,7 @@ fn one_cause_is_said_once() {
     assert_eq!(judged(&reading).1, [gone_without(&format!("upstreams and {servers}"))]);
     reading.methods = [((Tenancy::Community, "iam".to_owned()), Err(gone()))].into();
     assert_eq!(judged(&reading).1, [gone_without(&format!("upstreams, logins, and {servers}"))]);
-    reading.names = [(Tenancy::Community, Err(PlannedError::Call(OutOfTime.into())))].into();
+    reading.names = [(Tenancy::Community, Err(LiveMeshError::Call(OutOfTime.into())))].into();
     let late = "Consul did not answer in time, so upstreams are not checked".to_owned();
     assert_eq!(judged(&reading).1, [late, gone_without(&format!("logins and {servers}"))]);
 }
@@ -198,7 +172,7 @@ fn a_refusal_is_consuls_and_names_no_controller() {
         ),
     ] {
         let mut reading = reading("1.22", "web allowed");
-        reading.names = [(Tenancy::Community, Err(PlannedError::Call(refused.into())))].into();
+        reading.names = [(Tenancy::Community, Err(LiveMeshError::Call(refused.into())))].into();
         let expected = format!("Consul could not be read: {expected}, so upstreams are not checked");
         assert_eq!(judged(&reading).1, [expected]);
     }

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use audit::live_mesh::{Call, Denial, LiveMesh, LiveUpstream, MethodPlace, Questions, ServicePlace};
 use mesh::{release::Release, tenancy::Tenancy};
 use observe::{
-    CallError, ChainServices, ConsulError, Datacenter, DiscoveryChain, Intention, IntentionAction, Planned,
-    PlannedError, PlannedQuestions, PlannedReading, ServiceAt,
+    CallError, ChainServices, ConsulError, Datacenter, DiscoveryChain, Intention, IntentionAction, Live, LiveMeshError,
+    LiveMeshQuestions, LiveMeshReading, ServiceAt,
 };
 
 use crate::{
@@ -19,8 +19,8 @@ use crate::{
 };
 
 /// The questions to Consul.
-pub fn planned_questions(asked: &Questions, home: &Tenancy) -> PlannedQuestions {
-    PlannedQuestions {
+pub fn live_mesh_questions(asked: &Questions, home: &Tenancy) -> LiveMeshQuestions {
+    LiveMeshQuestions {
         home: home.clone(),
         upstreams: asked.upstreams.iter().map(at).collect(),
         methods: asked.methods.iter().map(|method| (method.tenancy.clone(), method.name.clone())).collect(),
@@ -28,12 +28,12 @@ pub fn planned_questions(asked: &Questions, home: &Tenancy) -> PlannedQuestions 
 }
 
 /// What Consul has, and what could not be read, each problem once.
-pub fn live_mesh(asked: &Questions, home: &Tenancy, reading: &PlannedReading) -> (LiveMesh, Vec<String>) {
-    let chain = |(service, chain): (&ServiceAt, &Planned<DiscoveryChain>)| {
+pub fn live_mesh(asked: &Questions, home: &Tenancy, reading: &LiveMeshReading) -> (LiveMesh, Vec<String>) {
+    let chain = |(service, chain): (&ServiceAt, &Live<DiscoveryChain>)| {
         let chain = chain.as_ref().ok()?;
         Some((place(service), upstream(service, chain)))
     };
-    let names = |(tenancy, names): (&Tenancy, &Planned<Vec<String>>)| {
+    let names = |(tenancy, names): (&Tenancy, &Live<Vec<String>>)| {
         Some((tenancy.clone(), names.as_ref().ok()?.iter().cloned().collect::<BTreeSet<String>>()))
     };
     let denied = asked.calls.iter().filter_map(|call| Some((call.clone(), denial(call, reading)?)));
@@ -67,7 +67,7 @@ fn upstream(asked: &ServiceAt, chain: &DiscoveryChain) -> LiveUpstream {
 }
 
 /// Why Consul denies a call, if it certainly denies it wherever it goes.
-fn denial(call: &Call, reading: &PlannedReading) -> Option<Denial> {
+fn denial(call: &Call, reading: &LiveMeshReading) -> Option<Denial> {
     let asked = at(&call.upstream);
     let chain = reading.chains.get(&asked)?.as_ref().ok()?;
     let services = ChainServices::of(&asked, chain);
@@ -105,8 +105,8 @@ fn reason(
 }
 
 /// What could not be read, each cause once, with what is not checked for it.
-fn problems(reading: &PlannedReading) -> Vec<String> {
-    let PlannedReading { datacenter, chains, intentions, names, methods } = reading;
+fn problems(reading: &LiveMeshReading) -> Vec<String> {
+    let LiveMeshReading { datacenter, chains, intentions, names, methods } = reading;
     let of_services = chains.values().filter_map(|it| it.as_ref().err());
     let of_services = of_services.chain(names.values().filter_map(|it| it.as_ref().err()));
     let of_services = of_services.chain(intentions.values().filter_map(|it| it.as_ref().err()));
@@ -148,25 +148,25 @@ fn listed(unchecked: &[&str]) -> String {
 }
 
 /// Why something could not be read.
-fn cause(error: &PlannedError) -> String {
+fn cause(error: &LiveMeshError) -> String {
     let unread = "Consul could not be read";
     let token = "the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE";
     match error {
-        PlannedError::Lacks(permission) => format!("{token} lacks {permission}"),
-        PlannedError::Call(CallError::OutOfTime(_)) => "Consul did not answer in time".to_owned(),
+        LiveMeshError::Lacks(permission) => format!("{token} lacks {permission}"),
+        LiveMeshError::Call(CallError::OutOfTime(_)) => "Consul did not answer in time".to_owned(),
         // The client calls the token of the first request the controller's own, but this one is of the person who asks.
-        PlannedError::Call(CallError::Consul(ConsulError::Refused { status, reason, .. })) => {
+        LiveMeshError::Call(CallError::Consul(ConsulError::Refused { status, reason, .. })) => {
             format!("{unread}: it refused with status {status}: {reason}")
         }
-        PlannedError::Call(CallError::Consul(ConsulError::PermissionDenied { reason, .. })) => {
+        LiveMeshError::Call(CallError::Consul(ConsulError::PermissionDenied { reason, .. })) => {
             format!("{unread}: {token} lacks a permission: {reason}")
         }
-        PlannedError::Call(CallError::Consul(ConsulError::Malformed { reason, .. })) => {
+        LiveMeshError::Call(CallError::Consul(ConsulError::Malformed { reason, .. })) => {
             format!("{unread}: its answer is not as documented: {reason}")
         }
-        PlannedError::Call(CallError::Consul(ConsulError::Throttled { .. })) => {
+        LiveMeshError::Call(CallError::Consul(ConsulError::Throttled { .. })) => {
             format!("{unread}: it throttled the request")
         }
-        PlannedError::Call(error) => of_call(error),
+        LiveMeshError::Call(error) => of_call(error),
     }
 }

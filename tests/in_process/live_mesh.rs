@@ -5,8 +5,8 @@ use std::time::Duration;
 use local_stack::consul::Consul;
 use mesh::tenancy::Tenancy;
 use observe::{
-    Planned, PlannedError, PlannedQuestions, PlannedReading, READ_AGENTS, READ_LOGINS, READ_SERVICES, ServiceAt,
-    read_planned,
+    Live, LiveMeshError, LiveMeshQuestions, LiveMeshReading, READ_AGENTS, READ_LOGINS, READ_SERVICES, ServiceAt,
+    read_live_mesh,
 };
 use serde_json::json;
 use test_harness::recorder::{Answer, Recorder};
@@ -31,8 +31,8 @@ fn service(name: &str) -> ServiceAt {
 }
 
 /// Two upstreams of a service that logs in.
-fn asked() -> PlannedQuestions {
-    PlannedQuestions {
+fn asked() -> LiveMeshQuestions {
+    LiveMeshQuestions {
         home: Tenancy::Community,
         upstreams: [service("orders"), service("stock")].into(),
         methods: [(Tenancy::Community, "iam-ecs-service-token".to_owned())].into(),
@@ -49,8 +49,8 @@ async fn consul() -> Consul {
     consul
 }
 
-fn lacks<T>(read: &Planned<T>, permission: &mesh::permissions::Permission) -> bool {
-    matches!(read, Err(PlannedError::Lacks(missing)) if missing == permission)
+fn lacks<T>(read: &Live<T>, permission: &mesh::permissions::Permission) -> bool {
+    matches!(read, Err(LiveMeshError::Lacks(missing)) if missing == permission)
 }
 
 #[tokio::test]
@@ -58,9 +58,9 @@ async fn a_token_with_the_documented_policy_reads_everything_in_one_call_for_eac
     let consul = consul().await;
     let token = consul.token_with_rules("check", policy()).await.secret_id;
     let recorder = Recorder::before(&consul.address, |_, _| Answer::Forward).await;
-    let reading = read_planned(&client(&recorder.url, &token), &asked(), LONG).await;
+    let reading = read_live_mesh(&client(&recorder.url, &token), &asked(), LONG).await;
 
-    let PlannedReading { datacenter, chains, intentions, names, methods } = reading;
+    let LiveMeshReading { datacenter, chains, intentions, names, methods } = reading;
     let (datacenter, version) = datacenter.unwrap();
     assert!(!datacenter.allows_calls_by_default && !version.is_empty());
     let targets = |name: &str| -> Vec<String> {
@@ -99,8 +99,8 @@ async fn without_one_rule_of_the_policy_its_part_is_unknown_and_the_others_are_r
         let others: Vec<&str> =
             rules.iter().enumerate().filter(|(at, _)| *at != index).map(|(_, rule)| *rule).collect();
         let token = consul.token_with_rules(permission.resource, &others.join("\n\n")).await.secret_id;
-        let reading = read_planned(&client(&consul.address, &token), &asked(), LONG).await;
-        let PlannedReading { datacenter, chains, intentions, names, methods } = reading;
+        let reading = read_live_mesh(&client(&consul.address, &token), &asked(), LONG).await;
+        let LiveMeshReading { datacenter, chains, intentions, names, methods } = reading;
         let of_services = chains.values().all(|chain| lacks(chain, permission))
             && names.values().all(|names| lacks(names, permission))
             && intentions.is_empty();
@@ -117,7 +117,7 @@ async fn a_token_that_may_read_nothing_costs_one_call() {
     let consul = consul().await;
     let token = consul.token_with_rules("nothing", "").await.secret_id;
     let recorder = Recorder::before(&consul.address, |_, _| Answer::Forward).await;
-    let reading = read_planned(&client(&recorder.url, &token), &asked(), LONG).await;
+    let reading = read_live_mesh(&client(&recorder.url, &token), &asked(), LONG).await;
     assert!(reading.chains.values().all(|chain| lacks(chain, &READ_SERVICES)));
     assert!(lacks(&reading.datacenter, &READ_AGENTS) && reading.methods.values().all(|it| lacks(it, &READ_LOGINS)));
     assert_eq!(recorder.lines(), ["POST /v1/internal/acl/authorize"]);
@@ -126,7 +126,8 @@ async fn a_token_that_may_read_nothing_costs_one_call() {
 #[tokio::test]
 async fn a_token_that_consul_does_not_know_makes_everything_unknown() {
     let consul = consul().await;
-    let reading = read_planned(&client(&consul.address, "3b2f6a6e-0000-4000-8000-000000000000"), &asked(), LONG).await;
+    let reading =
+        read_live_mesh(&client(&consul.address, "3b2f6a6e-0000-4000-8000-000000000000"), &asked(), LONG).await;
     assert!(reading.datacenter.is_err() && reading.chains.values().all(Result::is_err));
     assert!(reading.names.values().all(Result::is_err) && reading.methods.values().all(Result::is_err));
 }
@@ -136,8 +137,8 @@ async fn without_logins_auth_methods_and_their_permission_are_not_needed() {
     let consul = consul().await;
     let rules = rules()[..2].join("\n\n");
     let token = consul.token_with_rules("no-logins", &rules).await.secret_id;
-    let asked = PlannedQuestions { methods: [].into(), ..asked() };
-    let reading = read_planned(&client(&consul.address, &token), &asked, LONG).await;
+    let asked = LiveMeshQuestions { methods: [].into(), ..asked() };
+    let reading = read_live_mesh(&client(&consul.address, &token), &asked, LONG).await;
     assert!(reading.datacenter.is_ok() && reading.chains.values().all(Result::is_ok) && reading.methods.is_empty());
 }
 
@@ -150,7 +151,8 @@ async fn a_consul_that_does_not_answer_holds_nobody_up() {
     .await;
     // Four seconds are reserved for what comes after it.
     let limit = Duration::from_millis(4_200);
-    let reading = tokio::time::timeout(LONG, read_planned(&client(&server.url, "own"), &asked(), limit)).await.unwrap();
+    let reading =
+        tokio::time::timeout(LONG, read_live_mesh(&client(&server.url, "own"), &asked(), limit)).await.unwrap();
     assert!(reading.datacenter.is_err() && reading.chains.values().all(Result::is_err));
     assert!(reading.names.values().all(Result::is_err) && reading.methods.values().all(Result::is_err));
 }
