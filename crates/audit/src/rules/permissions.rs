@@ -1,10 +1,6 @@
 //! What the policies of a role allow. Source:
 //! <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html>
 
-use std::collections::BTreeSet;
-
-use globset::GlobBuilder;
-
 use audit_read::definition::Statement;
 use document::HOLE;
 
@@ -46,11 +42,14 @@ impl Call<'_> {
         }
     }
 
-    /// Whether a statement is about it. In actions, only * and ? are special, as in globs.
+    /// Whether a statement is about it. The case of an action does not matter.
     fn is_in(&self, statement: &Statement) -> bool {
         statement.actions.iter().any(|pattern| {
-            let glob = GlobBuilder::new(pattern).case_insensitive(true).build();
-            glob.map_or(true, |glob| glob.compile_matcher().is_match(self.action))
+            if pattern.contains(['*', '?']) {
+                may_match(&pattern.to_ascii_lowercase(), &self.action.to_ascii_lowercase())
+            } else {
+                pattern.eq_ignore_ascii_case(self.action)
+            }
         })
     }
 
@@ -97,15 +96,18 @@ fn may_match(pattern: &str, form: &str) -> bool {
         expected if [*expected, b'?'].contains(&read) => Some(at + 1),
         _ => None,
     };
-    // How far the form may have been read with the pattern so far.
-    let mut positions: BTreeSet<usize> = with_star(0).collect();
+    // How far the form may have been read with the pattern so far: a few ascending positions.
+    let mut positions: Vec<usize> = with_star(0).collect();
     for next in pattern.bytes() {
-        positions = match (next, positions.first()) {
-            (b'*', Some(first)) => (*first..=form.len()).collect(),
+        let Some(first) = positions.first() else { return false };
+        positions = match next {
+            b'*' => (*first..=form.len()).collect(),
             _ => positions.iter().filter_map(|at| after(*at, next)).flat_map(with_star).collect(),
         };
+        positions.sort_unstable();
+        positions.dedup();
     }
-    positions.contains(&form.len())
+    positions.last() == Some(&form.len())
 }
 
 #[cfg(test)]
