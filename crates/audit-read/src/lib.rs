@@ -43,13 +43,13 @@ impl Material {
             let roles = definition.declared_role.iter().chain(&definition.declared_execution_role);
             std::iter::once(&definition.file).chain(services).chain(roles.map(|role| &role.file))
         });
-        of_definitions.chain(self.resources.all.iter().map(|resource| &resource.file))
+        of_definitions.chain(self.resources.all().iter().map(|resource| &resource.file))
     }
 
     /// Whether the AWS CDK has synthesised the file called `name`: then an edit of it is lost.
     pub fn is_synthesised(&self, name: &str) -> bool {
         let of_definitions = self.definitions.iter().map(|definition| (definition.is_synthesised, &definition.file));
-        let of_resources = self.resources.all.iter().map(|resource| (resource.is_synthesised, &resource.file));
+        let of_resources = self.resources.all().iter().map(|resource| (resource.is_synthesised, &resource.file));
         of_definitions.chain(of_resources).any(|(is_synthesised, file)| is_synthesised && file.name == name)
     }
 }

@@ -254,7 +254,7 @@ impl Checked {
     pub(super) fn is_empty(&self) -> bool {
         let Gathered { material, problems, .. } = &self.gathered;
         let is_known = |one: &TaskDefinition| !one.containers.items.is_empty() || one.containers.is_complete;
-        let has_nothing = !material.definitions.iter().any(is_known) && material.resources.all.is_empty();
+        let has_nothing = !material.definitions.iter().any(is_known) && material.resources.all().is_empty();
         has_nothing && problems.is_empty() && self.sorted.findings.is_empty()
     }
 }

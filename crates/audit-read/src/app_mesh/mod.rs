@@ -2,16 +2,22 @@
 
 mod resource;
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 pub use self::resource::{Presence, ROUTE_KINDS, Reference, Resource, ResourceKind};
+use crate::definition::Text;
 use document::SourceFile;
 
 /// The resources of a run.
 #[derive(Debug, Default)]
 pub struct Resources {
     /// In the order of the files.
-    pub all: Vec<Resource>,
+    all: Vec<Resource>,
+    /// Where in `all` the resources with a known name are.
+    by_name: OnceLock<HashMap<(ResourceKind, String), Vec<usize>>>,
     /// Whether some of the input could not be read. It may have any other resource.
     pub is_partial: bool,
     /// Whether a template creates other stacks or modules, which may have any other resource.
@@ -21,9 +27,20 @@ pub struct Resources {
 impl Resources {
     /// Adds the resources of another part of the run.
     pub fn add(&mut self, other: Self) {
-        self.all.extend(other.all);
+        self.extend(other.all);
         self.is_partial |= other.is_partial;
         self.has_nested_stacks |= other.has_nested_stacks;
+    }
+
+    /// Adds resources, after those that are there.
+    pub fn extend(&mut self, resources: impl IntoIterator<Item = Resource>) {
+        self.all.extend(resources);
+        self.by_name.take();
+    }
+
+    /// In the order of the files.
+    pub fn all(&self) -> &[Resource] {
+        &self.all
     }
 
     /// Those of one kind.
@@ -34,7 +51,7 @@ impl Resources {
     /// The one with this name in this mesh that certainly exists, as `file` refers to it: if several files have one,
     /// as the templates of several environments do, it is the one in the same file.
     pub fn named(&self, kind: ResourceKind, mesh: &str, name: &str, file: &Arc<SourceFile>) -> Option<&Resource> {
-        let all: Vec<&Resource> = self.of(kind).filter(|resource| resource.is_called(mesh, name)).collect();
+        let all: Vec<&Resource> = self.with_name(kind, name).filter(|resource| resource.is_in(mesh)).collect();
         let found = match all.as_slice() {
             [one] => Some(*one),
             several => {
@@ -43,6 +60,19 @@ impl Resources {
             }
         };
         found.filter(|resource| resource.presence != Presence::Conditional)
+    }
+
+    fn with_name(&self, kind: ResourceKind, name: &str) -> impl Iterator<Item = &Resource> {
+        let by_name = self.by_name.get_or_init(|| {
+            let mut by_name: HashMap<(ResourceKind, String), Vec<usize>> = HashMap::new();
+            for (at, resource) in self.all.iter().enumerate() {
+                if let Some(name) = resource.name.whole() {
+                    by_name.entry((resource.kind, name.to_owned())).or_default().push(at);
+                }
+            }
+            by_name
+        });
+        by_name.get(&(kind, name.to_owned())).into_iter().flatten().filter_map(|at| self.all.get(*at))
     }
 
     /// Whether a resource is certainly missing: the run knows all resources of its kind in its mesh, without it.
@@ -99,8 +129,12 @@ impl Resources {
 
     /// The routes that a virtual router certainly has.
     pub fn routes<'r>(&'r self, router: &'r Resource) -> impl Iterator<Item = &'r Resource> {
+        let names_it = |route: &&Resource| route.owner.as_ref().and_then(Text::whole) == router.name.whole();
         let is_its = |route: &&Resource| self.owner(route).is_some_and(|owner| std::ptr::eq(owner, router));
-        self.of(ResourceKind::Route).filter(|route| route.presence != Presence::Conditional).filter(is_its)
+        self.of(ResourceKind::Route)
+            .filter(names_it)
+            .filter(|route| route.presence != Presence::Conditional)
+            .filter(is_its)
     }
 
     /// Whether a virtual router certainly has no route, although the run has routes of its mesh.

@@ -6,7 +6,7 @@ use crate::definition::Text;
 use document::{HOLE, Node, SourceFile, Span, Value};
 
 /// The kinds of resource that are checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ResourceKind {
     Mesh,
     /// Represents an ECS service.

@@ -125,7 +125,7 @@ impl Gathered {
         }
         let resources = Resource::all_in(file, node);
         is_known_format |= !resources.is_empty();
-        self.material.resources.all.extend(resources);
+        self.material.resources.extend(resources);
         is_known_format
     }
 }

@@ -46,7 +46,7 @@ impl Report {
             ignored: ignored.len(),
             definitions: definitions.len(),
             definitions_with_findings: definitions.iter().filter(has_findings).count(),
-            resources: material.resources.all.len(),
+            resources: material.resources.all().len(),
             files: *files_read,
             problems: problems.len(),
         };

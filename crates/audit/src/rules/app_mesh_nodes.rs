@@ -35,7 +35,7 @@ fn check_mesh_end_of_service(resources: &Resources, subjects: &[Subject<'_>], fi
         return;
     }
     let mut meshes = BTreeSet::new();
-    for resource in resources.all.iter().filter(|resource| meshes.insert(resource.mesh.whole())) {
+    for resource in resources.all().iter().filter(|resource| meshes.insert(resource.mesh.whole())) {
         let mesh = resource.mesh.whole().map_or_else(|| "the mesh".to_owned(), |name| format!("mesh {name}"));
         let message = format!("{mesh} is a mesh of App Mesh, which ended on 2026-09-30");
         let help = "move its services to Consul on ECS (ecs-mesh inject) or to ECS Service Connect";
@@ -101,7 +101,7 @@ fn check_definition_resource(subjects: &[Subject<'_>], resources: &Resources, fi
         let MeshResource { mesh: name, kind, name: target } = resource;
         let meshes = exported_meshes(resources);
         // Other resources of the mesh show that it exists, even if it was not exported itself.
-        let is_known = resources.is_partial || resources.all.iter().any(|resource| resource.mesh.may_be(name));
+        let is_known = resources.is_partial || resources.all().iter().any(|resource| resource.mesh.may_be(name));
         let (message, help) = if !is_known && !meshes.is_empty() {
             let message = format!("Envoy represents a resource of mesh {name}, which does not exist");
             (message, format!("use mesh {}", meshes.join(" or ")))

@@ -42,7 +42,7 @@ fn check_route_priority_clash(resources: &Resources, _: &[Subject<'_>], findings
         resources.of(ResourceKind::Route).filter(|route| route.presence != Presence::Conditional).collect();
     for (index, route) in routes.iter().enumerate() {
         let Some(own) = priority(route) else { continue };
-        let is_same = |other: &&&Resource| are_of_one_router(resources, route, other) && priority(other) == Some(own);
+        let is_same = |other: &&&Resource| priority(other) == Some(own) && are_of_one_router(resources, route, other);
         let Some(other) = routes.iter().take(index).find(is_same) else { continue };
         let message = format!("{} has the same priority {own} as {}", route.label(), other.label());
         let help = "give the lower number to the route that should be tried first";
@@ -52,16 +52,15 @@ fn check_route_priority_clash(resources: &Resources, _: &[Subject<'_>], findings
 
 /// Whether two routes with different names certainly have the same router. Templates of several environments may call
 /// different routers the same.
-fn are_of_one_router(resources: &Resources, one: &Resource, other: &Resource) -> bool {
-    let names = |route: &Resource| {
-        let router = route.owner.as_ref()?.whole()?.to_owned();
-        Some((route.mesh.whole()?.to_owned(), router))
+fn are_of_one_router<'r>(resources: &Resources, one: &'r Resource, other: &'r Resource) -> bool {
+    let router = |route: &'r Resource| Some((route.mesh.whole()?, route.owner.as_ref()?.whole()?));
+    let is_one_environment = || {
+        one.file.name == other.file.name
+            || (one.presence, other.presence) == (Presence::Exported, Presence::Exported)
+            || matches!((resources.owner(one), resources.owner(other)), (Some(a), Some(b)) if std::ptr::eq(a, b))
     };
-    let is_one_environment = one.file.name == other.file.name
-        || (one.presence, other.presence) == (Presence::Exported, Presence::Exported)
-        || matches!((resources.owner(one), resources.owner(other)), (Some(a), Some(b)) if std::ptr::eq(a, b));
     let differ = matches!((one.name.whole(), other.name.whole()), (Some(a), Some(b)) if a != b);
-    differ && is_one_environment && names(one).is_some() && names(one) == names(other)
+    differ && router(one).is_some() && router(one) == router(other) && is_one_environment()
 }
 
 pub(super) static APPMESH_ROUTE_PROTOCOL: Rule =

@@ -85,7 +85,7 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
         return;
     }
     gathered.material.definitions.append(&mut definitions);
-    gathered.material.resources.all.extend(mesh_resources);
+    gathered.material.resources.extend(mesh_resources);
     gathered.material.resources.has_nested_stacks |= has_nested_stacks(node);
 }
 

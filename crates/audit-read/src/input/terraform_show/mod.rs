@@ -53,7 +53,7 @@ pub(super) fn read_shown(file: &Arc<SourceFile>, node: &Node, gathered: &mut Gat
         let Planned { kind, address, values, place, .. } = resource;
         terraform_app_mesh::read(file, kind, address, values, place.span)
     });
-    gathered.material.resources.all.extend(app_mesh);
+    gathered.material.resources.extend(app_mesh);
 }
 
 fn definition(

@@ -85,7 +85,7 @@ impl<'r> Declarations<'r> {
             // Findings are about the checked files alone, which may refer to resources of the others.
             self.app_mesh.is_partial |= !is_checked(block);
             if is_checked(block) {
-                self.app_mesh.all.extend(app_mesh(module, block));
+                self.app_mesh.extend(app_mesh(module, block));
             }
         }
     }
