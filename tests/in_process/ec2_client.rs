@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use aws::ec2::{AclEntry, AwsEc2, Ec2, Ec2Error, GroupRule, Interface, NetworkAcl, Ports, RulePeer};
+use aws::ecs::{AwsEcs, Clusters as _};
 use mesh::host::{Ec2InstanceId, Ec2Instances};
 use test_harness::recorder::{Answer, Recorder};
 
@@ -91,6 +92,19 @@ async fn a_refusal_says_what_to_allow_and_other_failures_where_ec2_is() {
         assert!(matches!(failed, Ec2Error::Failed { .. }), "{failed:?}");
         assert!(failed.to_string().contains("endpoint for EC2"), "{failed}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_never_ends_is_read_up_to_the_limit() {
+    let server = Recorder::start(|_, _| Answer::Endless("<DescribeInstancesResponse>")).await;
+    let error = AwsEc2::new(&sdk_at(&server.url)).instances(&ids(&["i-1"])).await.unwrap_err().to_string();
+    assert!(error.contains("DescribeInstances") && error.contains("longer than the limit of 256 MiB"), "{error}");
+    // And by the clients of the SDK, which ask once
+    let server = Recorder::start(|_, _| Answer::Endless("{\"taskArns\":[\"")).await;
+    let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
+    let error = AwsEcs::new(&sdk_at(&server.url)).cluster_statuses(&[cluster]).await.unwrap_err().to_string();
+    assert!(error.contains("longer than the limit of 256 MiB"), "{error}");
+    assert_eq!(server.operations(), ["DescribeClusters"]);
 }
 
 #[tokio::test]

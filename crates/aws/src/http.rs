@@ -15,6 +15,7 @@ use aws_smithy_runtime_api::{
     },
 };
 use aws_smithy_types::body::SdkBody;
+use http_client::{Body, BodyError};
 use telemetry::Service;
 use tracing::debug;
 
@@ -86,7 +87,12 @@ async fn send(
     *request.timeout_mut() = limit;
     let answer = client.execute(request).await.map_err(failed)?;
     let (status, headers) = (answer.status(), answer.headers().clone());
-    let mut response = http::Response::new(SdkBody::from(answer.bytes().await.map_err(failed)?));
+    let body = Body::of(answer).whole().await.map_err(|error| match error {
+        BodyError::Failed(error) => failed(error),
+        // Of this kind, because the SDK does not repeat it.
+        BodyError::TooLarge => ConnectorError::other(error.into(), None),
+    })?;
+    let mut response = http::Response::new(SdkBody::from(body));
     (*response.status_mut(), *response.headers_mut()) = (status, headers);
     response.try_into().map_err(user)
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use http_client::LARGEST_ANSWER;
+
 /// How much of an answer an error contains, in characters.
 const SHOWN_CHARS: usize = 300;
 
@@ -46,6 +48,12 @@ pub enum ConsulError {
     /// may contain secrets.
     #[error("{subject}: Consul's answer could not be read: {reason}")]
     Malformed { subject: String, reason: String },
+    /// The answer is longer than what is read of one.
+    #[error(
+        "{subject}: Consul's answer is longer than the limit of {LARGEST_ANSWER} MiB. Check that CONSUL_HTTP_ADDR leads to Consul's HTTP \
+         API, and delete tokens and instances that nobody uses"
+    )]
+    TooLarge { subject: String },
     /// The controller's own credential could not be read, perhaps because AWS denied it.
     #[error("the controller's own Consul ACL token could not be read: {reason}")]
     CredentialUnreadable { reason: String, is_denied: bool },

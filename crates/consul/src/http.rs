@@ -9,6 +9,7 @@ use std::{
 };
 
 use backon::{ExponentialBuilder, Retryable};
+use http_client::{Body, BodyError};
 use reqwest::{StatusCode, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -230,10 +231,14 @@ impl HttpConsul {
             built = built.json(body);
         }
         let failed = |e: reqwest::Error| unavailable(request, at(endpoint, &e), e.is_connect());
-        let mut answer = built.send().await.map_err(failed)?;
+        let unread = |e| match e {
+            BodyError::Failed(e) => failed(e),
+            BodyError::TooLarge => Refusal::Known(ConsulError::TooLarge { subject: request.subject.clone() }),
+        };
+        let answer = built.send().await.map_err(failed)?;
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
         if status != StatusCode::OK {
-            let body = answer.bytes().await.map_err(failed)?;
+            let body = Body::of(answer).whole().await.map_err(unread)?;
             let text = without_secrets(&String::from_utf8_lossy(&body), request, reading);
             return Err(classify(&request.subject, status.as_u16(), retry_after, &text));
         }
@@ -243,8 +248,9 @@ impl HttpConsul {
             let subject = request.subject.clone();
             return Err(Refusal::Known(ConsulError::PermissionDenied { subject, reason }));
         }
-        while let Some(part) = answer.chunk().await.map_err(failed)? {
-            reader.read(&part).map_err(|e| Refusal::Known(request.malformed(e.to_string())))?;
+        let mut body = Body::of(answer);
+        while let Some(part) = body.part().await.map_err(unread)? {
+            reader.read(part.as_ref()).map_err(|e| Refusal::Known(request.malformed(e.to_string())))?;
         }
         reader.end().map_err(|e| Refusal::Known(request.malformed(e.to_string())))
     }

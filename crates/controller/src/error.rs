@@ -151,7 +151,7 @@ mod tests {
     fn examples() -> Vec<ControllerError> {
         let text = || "x".to_owned();
         let invalid = || InvalidField::new("name", "x", "a name");
-        let consul: [ConsulError; 11] = [
+        let consul: [ConsulError; 12] = [
             ConsulError::NotFound { subject: text() },
             ConsulError::CredentialRejected { subject: text() },
             ConsulError::AclsDisabled { subject: text() },
@@ -162,6 +162,7 @@ mod tests {
             ConsulError::Refused { subject: text(), status: 400, reason: text() },
             ConsulError::Refused { subject: text(), status: 500, reason: text() },
             ConsulError::Malformed { subject: text(), reason: text() },
+            ConsulError::TooLarge { subject: text() },
             ConsulError::CredentialUnreadable { reason: text(), is_denied: false },
         ];
         let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();

@@ -1,5 +1,7 @@
 //! What all HTTP clients have in common: one TLS backend (rustls on ring), root certificates that are read once for all of them, no
-//! proxies and no redirects.
+//! proxies and no redirects, and a limit for what is read of an answer.
+
+mod body;
 
 use std::{
     error::Error,
@@ -11,6 +13,8 @@ use std::{
 use reqwest::{Certificate, ClientBuilder, redirect::Policy};
 use rustls::{AlertDescription, ClientConfig, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
+
+pub use self::body::{Body, BodyError, LARGEST_ANSWER};
 
 /// How long an unused connection is kept: so that events a few minutes apart need no new one. Consul keeps it for longer; after a
 /// load balancer has closed it, the request is repeated.

@@ -101,7 +101,8 @@ impl CallError {
                 | ConsulError::Throttled { .. }
                 | ConsulError::Unavailable { .. }
                 | ConsulError::Refused { .. }
-                | ConsulError::Malformed { .. },
+                | ConsulError::Malformed { .. }
+                | ConsulError::TooLarge { .. },
             )
             | Self::Ecs(EcsError::Failed { .. } | EcsError::Refused { .. })
             | Self::Iam(IamError::Failed { .. })
@@ -155,7 +156,7 @@ impl CallError {
             Self::Consul(ConsulError::Throttled { .. }) => ErrorLabel::ConsulThrottled,
             Self::Consul(ConsulError::Unavailable { .. }) => ErrorLabel::ConsulUnavailable,
             Self::Consul(ConsulError::Refused { .. }) => ErrorLabel::ConsulRefused,
-            Self::Consul(ConsulError::Malformed { .. }) => ErrorLabel::ConsulMalformed,
+            Self::Consul(ConsulError::Malformed { .. } | ConsulError::TooLarge { .. }) => ErrorLabel::ConsulMalformed,
             Self::Ecs(EcsError::Refused { .. })
             | Self::Ec2(Ec2Error::Refused { .. })
             | Self::Iam(IamError::Refused { .. })

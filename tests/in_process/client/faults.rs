@@ -9,19 +9,22 @@ use std::{
 };
 
 use consul::{
-    CatalogWrites as _, ConsulError, CredentialSource, Grant, HttpConsul, NewToken, RetryPolicy, TlsSettings,
-    TokenReads as _, TokenWrites as _,
+    CatalogReads as _, CatalogWrites as _, ConsulError, CredentialSource, Grant, HttpConsul, NewToken, RetryPolicy,
+    TlsSettings, TokenReads as _, TokenWrites as _,
 };
 use mesh::{tenancy::Tenancy, token::TokenPair};
 use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
-    client::{Rotating, accessor, against, client, closed_address, instance, quick_retries, urls},
+    client::{ACCESSOR, CLUSTER, Rotating, accessor, against, client, closed_address, instance, quick_retries, urls},
     time::{LONG, later_when, pass},
 };
 use local_stack::wait::eventually;
-use test_harness::recorder::{Answer, Recorder};
+use test_harness::{
+    installation::Installation,
+    recorder::{Answer, Recorder},
+};
 
 #[tokio::test]
 async fn elections_and_gateway_errors_are_waited_out() {
@@ -158,6 +161,37 @@ async fn a_list_that_stops_arriving_is_read_from_the_next_server() {
     let list = consul.tokens(&tenancy, &|_| true);
     later_when(list, "a list that does not arrive", is_stuck, || retry_policy.silence).await.unwrap();
     assert_eq!((silent.requests().len(), server.requests().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn an_answer_that_never_ends_is_read_up_to_the_limit() {
+    let said = |error: ConsulError| {
+        assert!(matches!(error, ConsulError::TooLarge { .. }), "{error:?}");
+        error.to_string()
+    };
+    // Given servers that never stop sending: an element of a list, and an object
+    let (server, consul) = against(|_, _| Answer::Endless("[{\"AccessorID\":\"")).await;
+    let list = said(consul.tokens(&Tenancy::Community, &|_| true).await.unwrap_err());
+    assert!(list.starts_with("the list of ACL tokens: Consul's answer is longer than the limit of 256 MiB"), "{list}");
+    // Then nothing is asked again: the next answer would be as long
+    assert_eq!(server.requests().len(), 1);
+    let (_server, consul) = against(|_, _| Answer::Endless("{\"AccessorID\":\"")).await;
+    let object = said(consul.token(&Tenancy::Community, accessor()).await.unwrap_err());
+    assert!(object.contains(ACCESSOR), "{object}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_largest_answers_for_ten_thousand_tasks_are_read_whole() {
+    let installation = Installation::of(10_000);
+    let server = installation.consul(Duration::ZERO).await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let tenancy = Tenancy::Community;
+    let tokens = consul.tokens(&tenancy, &|token| token.login().is_some()).await.unwrap().unwrap();
+    assert!(tokens.len() > 2 * installation.running, "{}", tokens.len());
+    let node = consul.node(CLUSTER, &tenancy).await.unwrap().unwrap();
+    assert_eq!(node.instances.len(), 2 * installation.running);
+    let checks = consul.node_checks(CLUSTER, &tenancy).await.unwrap();
+    assert!(checks.len() > 2 * installation.running, "{}", checks.len());
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use axum::body::Body;
-use futures::stream;
+use axum::body::{Body, Bytes};
+use futures::{StreamExt as _, stream};
 
 use tokio::sync::Semaphore;
 
@@ -20,6 +20,8 @@ pub enum Answer {
     Reply(u16, Vec<(&'static str, String)>, String),
     /// Status 200, and a body that is sent in parts, with this pause before each.
     InParts(Vec<String>, Duration),
+    /// Status 200, and a body that begins so and never ends.
+    Endless(&'static str),
     /// The real server's answer.
     Forward,
     /// The real server's answer, once the gate is open.
@@ -88,4 +90,10 @@ pub(super) fn in_parts(parts: Vec<String>, pause: Duration) -> Body {
         tokio::time::sleep(pause).await;
         Some((Ok::<_, Infallible>(part), parts))
     }))
+}
+
+/// A body that begins with a text and never ends.
+pub(super) fn endless(start: &'static str) -> Body {
+    let rest = stream::repeat(Bytes::from(vec![b'x'; 1 << 20]));
+    Body::from_stream(stream::once(async { Bytes::from_static(start.as_bytes()) }).chain(rest).map(Ok::<_, Infallible>))
 }

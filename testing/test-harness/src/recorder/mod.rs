@@ -214,6 +214,7 @@ async fn answer(
             response.body(Body::from(body)).expect("a response")
         }
         Answer::InParts(parts, pause) => Response::new(answer::in_parts(parts, pause)),
+        Answer::Endless(start) => Response::new(answer::endless(start)),
         Answer::Forward => forward(&shared, seen, body).await,
         Answer::ForwardThrough(gate) => {
             gate.pass().await;
