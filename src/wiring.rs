@@ -16,7 +16,7 @@ use aws::{
 use aws_types::SdkConfig;
 use consul::{
     ConnectorError, ConsulAddresses, CredentialError, CredentialSource, EcsServers, HttpConsul, NoServers, RetryPolicy,
-    Server, ServerSource, TlsSettings,
+    Server, ServerSource, TlsSettings, TokenOwner,
 };
 use controller::{
     Controller, Edges, SystemEntropy, Writes,
@@ -132,6 +132,10 @@ impl CredentialSource for FixedCredential {
     async fn read(&self) -> Result<SecretString, CredentialError> {
         Ok(self.0.clone())
     }
+
+    fn owner(&self) -> TokenOwner {
+        TokenOwner::Controller
+    }
 }
 
 /// A token in Secrets Manager, which may be rotated.
@@ -155,6 +159,10 @@ impl CredentialSource for SecretCredential {
         };
         let value = read.map_err(unreadable)?;
         controller_token(&value).ok_or_else(|| CredentialError::NoToken { secret: self.arn.clone() })
+    }
+
+    fn owner(&self) -> TokenOwner {
+        TokenOwner::Controller
     }
 }
 

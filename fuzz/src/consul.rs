@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use consul::{
     AgentReads, AgentWrites, CatalogReads, ConsulError, ConsulUrls, CredentialError, CredentialSource, HttpConsul,
-    Object, ObjectKind, ObjectReads, Permissions, RetryPolicy, TlsSettings, TokenReads, TokenWrites,
+    Object, ObjectKind, ObjectReads, Permissions, RetryPolicy, TlsSettings, TokenOwner, TokenReads, TokenWrites,
 };
 use controller::bootstrap::client_agent_policy;
 use mesh::{
@@ -65,6 +65,10 @@ pub(super) struct Canary;
 impl CredentialSource for Canary {
     async fn read(&self) -> Result<SecretString, CredentialError> {
         Ok(SecretString::from(CANARY))
+    }
+
+    fn owner(&self) -> TokenOwner {
+        TokenOwner::Controller
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use aws_config::{BehaviorVersion, Region, SdkConfig, timeout::TimeoutConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
-use consul::{ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
+use consul::{ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings, TokenOwner};
 use controller::{BatchReport, Controller, Delivery, Edges, Writes, settings::Settings};
 use ecs_mesh_controller::wiring;
 use jiff::Timestamp;
@@ -39,6 +39,10 @@ pub(crate) struct Token(pub(crate) String);
 impl CredentialSource for Token {
     async fn read(&self) -> Result<SecretString, CredentialError> {
         Ok(SecretString::from(self.0.clone()))
+    }
+
+    fn owner(&self) -> TokenOwner {
+        TokenOwner::Controller
     }
 }
 

@@ -114,11 +114,30 @@ pub fn describe(error: &dyn Error) -> String {
     text
 }
 
+/// The action in the reason of a denied call, if IAM names it:
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html>
+pub fn denied_action(reason: &str) -> Option<&str> {
+    let (_, named) = reason.split_once("not authorized to perform: ")?;
+    let action = named.split([' ', ';', ',']).next()?.trim_end_matches('.');
+    action.contains(':').then_some(action)
+}
+
 #[cfg(test)]
 mod tests {
     use aws_types::service_config::ServiceConfigKey;
 
     use super::*;
+
+    #[test]
+    fn denied_action_is_what_iam_names() {
+        let denied = "AccessDeniedException: User: arn:aws:sts::1:assumed-role/a/b is not authorized to perform: ";
+        for end in ["ecs:ListTasks on resource: *", "ecs:ListTasks with an explicit deny", "ecs:ListTasks."] {
+            assert_eq!(denied_action(&format!("{denied}{end}")), Some("ecs:ListTasks"), "{end}");
+        }
+        for other in ["AccessDeniedException", "is not authorized to perform: this call"] {
+            assert_eq!(denied_action(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn endpoint_of_a_service_is_that_of_its_own_variable() {

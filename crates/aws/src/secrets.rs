@@ -44,14 +44,14 @@ pub enum SecretsError {
     #[error("secret {name}: Secrets Manager call failed: {reason}")]
     Failed { name: String, reason: String },
     /// IAM denied the call, so it had no effect.
-    #[error("secret {name}: IAM denied the function's role this call: {reason}")]
+    #[error("secret {name}: IAM denied this call: {reason}")]
     Denied { name: String, reason: String },
     /// Secrets Manager rejected the call, which has no effect, because of the account's limits or the key of all secrets.
     #[error("secret {name}: Secrets Manager refused the call: {reason}")]
     Refused { name: String, reason: String },
     /// The secret's key, resource policy or state rejected the call, which has no effect.
     #[error(
-        "secret {name}: it cannot be used: {reason}. Let the function's role use its KMS key and its resource policy, or delete \
+        "secret {name}: it cannot be used: {reason}. Allow the caller in the policies of its KMS key and of the secret, or delete \
          the secret"
     )]
     Unusable { name: String, reason: String },

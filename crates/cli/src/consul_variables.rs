@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use consul::{
     ConnectorError, ConsulAddresses, ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy,
-    TlsSettings,
+    TlsSettings, TokenOwner,
 };
 use mesh::tenancy::{Tenancy, TenancyName};
 use secrecy::SecretString;
@@ -30,6 +30,10 @@ struct Given(SecretString);
 impl CredentialSource for Given {
     async fn read(&self) -> Result<SecretString, CredentialError> {
         Ok(self.0.clone())
+    }
+
+    fn owner(&self) -> TokenOwner {
+        TokenOwner::Command
     }
 }
 

@@ -85,7 +85,7 @@ pub type TokenFilter<'a> = dyn Fn(&ListedToken) -> bool + Send + Sync + 'a;
 #[async_trait]
 pub trait TokenReads: Send + Sync {
     /// The token with this accessor ID, or `None` if Consul certainly has none: `ACL not found` and status 404 are
-    /// accepted only after a request has shown that the controller's own token is valid.
+    /// accepted only after a request has shown that the client's own token is valid.
     async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError>;
 
     /// Those tokens of the tenancy's partition that `keep` selects, without their secret IDs; `None` if ACLs are off. The
@@ -140,7 +140,7 @@ impl TokenReads for HttpConsul {
         let subject = subject(accessor);
         let request = Request::get(&subject, &["acl", "token", &accessor.to_string()]);
         let answer = if_found(self.json(&request.within(tenancy)).await)?;
-        answer.map(|answer| read_token(answer, &subject, tenancy, self.accepts_hidden)).transpose()
+        answer.map(|answer| self.read_token(answer, &subject, tenancy)).transpose()
     }
 
     async fn tokens_with(
@@ -173,7 +173,7 @@ impl TokenWrites for HttpConsul {
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
         let subject = subject(new.pair.accessor);
         let request = Request::put(&subject, &["acl", "token"], token_body(new));
-        read_token(self.json(&request.within(&new.tenancy)).await?, &subject, &new.tenancy, self.accepts_hidden)
+        self.read_token(self.json(&request.within(&new.tenancy)).await?, &subject, &new.tenancy)
     }
 
     async fn update_token(&self, new: &NewToken) -> Result<(), ConsulError> {
@@ -261,28 +261,30 @@ fn subject(accessor: AccessorId) -> String {
     format!("ACL token {accessor}")
 }
 
-fn read_token(
-    answer: TokenAnswer,
-    subject: &str,
-    tenancy: &Tenancy,
-    accepts_hidden: bool,
-) -> Result<Token, ConsulError> {
-    let accessor = answer.accessor_id.parse().map_err(|_| ConsulError::Malformed {
-        subject: subject.to_owned(),
-        reason: "AccessorID is not a UUID".to_owned(),
-    })?;
-    let grants = answer.rest.into_iter().filter(|(field, value)| GRANTS.contains(&field.as_str()) && !value.is_null());
-    let token = Token {
-        pair: TokenPair { accessor, secret: answer.secret_id },
-        description: answer.description.into(),
-        grants: grants.collect(),
-        tenancy: tenancy.clone(),
-    };
-    if token.hides_its_secret() && !accepts_hidden {
-        let reason = "acl = \"write\" is needed to read the secret half of a token".to_owned();
-        return Err(ConsulError::PermissionDenied { subject: subject.to_owned(), reason });
+impl HttpConsul {
+    fn read_token(&self, answer: TokenAnswer, subject: &str, tenancy: &Tenancy) -> Result<Token, ConsulError> {
+        let accessor = answer.accessor_id.parse().map_err(|_| ConsulError::Malformed {
+            subject: subject.to_owned(),
+            reason: "AccessorID is not a UUID".to_owned(),
+        })?;
+        let grants =
+            answer.rest.into_iter().filter(|(field, value)| GRANTS.contains(&field.as_str()) && !value.is_null());
+        let token = Token {
+            pair: TokenPair { accessor, secret: answer.secret_id },
+            description: answer.description.into(),
+            grants: grants.collect(),
+            tenancy: tenancy.clone(),
+        };
+        if token.hides_its_secret() && !self.accepts_hidden {
+            let reason = "acl = \"write\" is needed to read the secret half of a token".to_owned();
+            return Err(ConsulError::PermissionDenied {
+                subject: subject.to_owned(),
+                token: self.token_owner(),
+                reason,
+            });
+        }
+        Ok(token)
     }
-    Ok(token)
 }
 
 fn token_body(new: &NewToken) -> Value {

@@ -1,5 +1,5 @@
-//! What Consul permits: the auth methods with their rules, the roles that tokens link, and the permissions of the controller's own
-//! token: <https://developer.hashicorp.com/consul/api-docs/acl>.
+//! What Consul permits: the auth methods with their rules, the roles that tokens link, and the permissions of the
+//! client's own token: <https://developer.hashicorp.com/consul/api-docs/acl>.
 
 use async_trait::async_trait;
 use mesh::{
@@ -89,21 +89,21 @@ impl Logins for HttpConsul {
     }
 }
 
-/// Asks Consul what the controller's own token may do.
+/// Asks Consul what the client's own token may do.
 #[async_trait]
 pub trait Permissions: Send + Sync {
-    /// The `permissions` that the controller's own token does not have in the tenancy; none if ACLs are off.
+    /// The `permissions` that the client's own token does not have in the tenancy; none if ACLs are off.
     async fn missing_permissions(
         &self,
         tenancy: &Tenancy,
         permissions: &[Permission],
     ) -> Result<Vec<Permission>, ConsulError>;
 
-    /// The controller's own token; `None` if ACLs are off.
+    /// The client's own token; `None` if ACLs are off.
     async fn own_token(&self) -> Result<Option<OwnToken>, ConsulError>;
 }
 
-/// The controller's own token, without its secret ID.
+/// The token of a client, without its secret ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnToken {
     pub accessor_id: String,
@@ -136,7 +136,7 @@ impl Permissions for HttpConsul {
             .iter()
             .map(|p| json!({ "Resource": p.resource, "Access": p.access, "Segment": p.name() }))
             .collect();
-        let subject = "the permissions of the controller's own token";
+        let subject = format!("the permissions of {}", self.token_owner().token());
         let request = Request::post(subject, &["internal", "acl", "authorize"], Value::Array(requests)).within(tenancy);
         let answers: Vec<Authorization> = match self.json(&request).await {
             Ok(answers) => answers,
@@ -152,7 +152,7 @@ impl Permissions for HttpConsul {
     }
 
     async fn own_token(&self) -> Result<Option<OwnToken>, ConsulError> {
-        let token: TokenSelf = match self.json(&Request::own_token()).await {
+        let token: TokenSelf = match self.json(&Request::own_token(self.token_owner())).await {
             Ok(token) => token,
             Err(ConsulError::AclsDisabled { .. }) => return Ok(None),
             Err(error) => return Err(error),

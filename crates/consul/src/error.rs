@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use http_client::LARGEST_ANSWER;
 
+use crate::credential::TokenOwner;
+
 /// How much of an answer an error contains, in characters.
 const SHOWN_CHARS: usize = 300;
 
@@ -11,26 +13,20 @@ const SHOWN_CHARS: usize = 300;
 /// the cause.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ConsulError {
-    /// The object does not exist. The controller's own token is valid.
+    /// The object does not exist. The client's token is valid.
     #[error("{subject}: not found in Consul")]
     NotFound { subject: String },
-    /// Consul does not know the controller's own token.
-    #[error(
-        "{subject}: Consul does not know the controller's own ACL token. Store a valid token in the secret that the \
-         parameter ConsulHttpTokenSecretArn names (CONSUL_HTTP_TOKEN_SECRET_ARN), or in CONSUL_HTTP_TOKEN"
-    )]
-    CredentialRejected { subject: String },
+    /// Consul does not know the client's token.
+    #[error("{subject}: Consul does not know {token}{}", .token.replacement())]
+    CredentialRejected { subject: String, token: TokenOwner },
     /// ACLs are off on the server: there are no tokens, policies, roles and auth methods.
     #[error(
         "{subject}: ACLs are off in Consul; turn them on (acl.enabled), or use task definitions that read no ACL token"
     )]
     AclsDisabled { subject: String },
-    /// The controller's token is valid, but does not have the permission.
-    #[error(
-        "{subject}: the controller's ACL token lacks a permission: {reason}; compare its policy with the one in \
-         docs/how-to/install-sam.md"
-    )]
-    PermissionDenied { subject: String, reason: String },
+    /// The client's token is valid, but does not have the permission.
+    #[error("{subject}: {token} lacks a permission: {reason}{}", .token.policy())]
+    PermissionDenied { subject: String, token: TokenOwner, reason: String },
     /// Another writer was faster: the accessor ID or name exists, or the object has changed since it was read.
     #[error("{subject}: another writer changed it first: {reason}")]
     Conflict { subject: String, reason: String },
@@ -54,9 +50,18 @@ pub enum ConsulError {
          API, and delete tokens and instances that nobody uses"
     )]
     TooLarge { subject: String },
-    /// The controller's own credential could not be read, perhaps because AWS denied it.
-    #[error("the controller's own Consul ACL token could not be read: {reason}")]
-    CredentialUnreadable { reason: String, is_denied: bool },
+    /// The client's token could not be read, perhaps because AWS denied it.
+    #[error("{token} could not be read: {reason}")]
+    CredentialUnreadable { token: TokenOwner, reason: String, is_denied: bool },
+}
+
+impl ConsulError {
+    /// The permission that the token lacks, if Consul names it: for example `acl:read`.
+    pub fn missing_permission(&self) -> Option<&str> {
+        let Self::PermissionDenied { reason, .. } = self else { return None };
+        let (_, named) = reason.split_once("lacks permission '")?;
+        named.split_once('\'').map(|(permission, _)| permission)
+    }
 }
 
 /// `None` if Consul certainly has no such object.
@@ -82,9 +87,9 @@ pub enum Refusal {
     Known(ConsulError),
 }
 
-/// Classifies an unsuccessful answer by its status and body; `subject` is the requested object, and `retry_after` the
-/// header `Retry-After`. Consul returns `ACL not found` for two cases, and status 500 for conflicts and elections.
-pub fn classify(subject: &str, status: u16, retry_after: Option<Duration>, body: &str) -> Refusal {
+/// Classifies an unsuccessful answer to a request with the token of `token` by its status and body; `subject` is the requested object,
+/// and `retry_after` the header `Retry-After`. Consul returns `ACL not found` for two cases, and status 500 for conflicts and elections.
+pub fn classify(subject: &str, token: TokenOwner, status: u16, retry_after: Option<Duration>, body: &str) -> Refusal {
     let subject = subject.to_owned();
     let reason: String = body.trim().chars().take(SHOWN_CHARS).collect();
     // A check of a deregistered service: `Unknown service 'web-1' for check 'web-1-app'` in Consul 1.8, `Unknown service ID
@@ -103,7 +108,7 @@ pub fn classify(subject: &str, status: u16, retry_after: Option<Duration>, body:
         403 if body.contains("ACL not found") => return Refusal::Ambiguous,
         // A transaction without permission is rolled back with the status of a conflict.
         403 | 409 if status == 403 || body.contains("Permission denied") => {
-            ConsulError::PermissionDenied { subject, reason }
+            ConsulError::PermissionDenied { subject, token, reason }
         }
         409 => ConsulError::Conflict { subject, reason },
         429 => ConsulError::Throttled { subject, retry_after },

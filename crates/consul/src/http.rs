@@ -19,7 +19,7 @@ use tracing::debug;
 
 use crate::{
     array::BodyReader,
-    credential::{Credential, CredentialSource, Reading},
+    credential::{Credential, CredentialSource, Reading, TokenOwner},
     endpoints::{ConnectorError, Endpoint, Endpoints, TlsSettings},
     error::{ConsulError, Refusal, classify},
     request::{Request, RetryPolicy},
@@ -73,6 +73,11 @@ impl HttpConsul {
     #[must_use]
     pub fn accepting_hidden_secrets(self) -> Self {
         Self { accepts_hidden: true, ..self }
+    }
+
+    /// Whose token it sends.
+    pub(super) fn token_owner(&self) -> TokenOwner {
+        self.credential.owner()
     }
 
     /// Reads the credential and opens two connections to the first server, because most events begin with two concurrent reads. A
@@ -133,15 +138,15 @@ impl HttpConsul {
             }
             Err(Refusal::Ambiguous) => {
                 telemetry::call_error(Service::Consul);
-                Err(ConsulError::CredentialRejected { subject: request.subject.clone() })
+                Err(ConsulError::CredentialRejected { subject: request.subject.clone(), token: reading.owner })
             }
             Err(Refusal::NoServers(error) | Refusal::Known(error)) => Err(error),
         }
     }
 
-    /// Whether Consul knows the own token, to resolve an ambiguous answer.
+    /// Whether Consul knows the client's token, to resolve an ambiguous answer.
     async fn is_known(&self, reading: &Reading) -> Result<bool, ConsulError> {
-        match self.with_retries(&Request::own_token(), reading, &Vec::new).await {
+        match self.with_retries(&Request::own_token(reading.owner), reading, &Vec::new).await {
             // Without ACLs every credential is accepted.
             Ok(_) | Err(Refusal::Known(ConsulError::AclsDisabled { .. })) => Ok(true),
             Err(Refusal::Ambiguous | Refusal::Known(ConsulError::PermissionDenied { .. })) => Ok(false),
@@ -240,13 +245,13 @@ impl HttpConsul {
         if status != StatusCode::OK {
             let body = Body::of(answer).whole().await.map_err(unread)?;
             let text = without_secrets(&String::from_utf8_lossy(&body), request, reading);
-            return Err(classify(&request.subject, status.as_u16(), retry_after, &text));
+            return Err(classify(&request.subject, reading.owner, status.as_u16(), retry_after, &text));
         }
         if answer.headers().get(FILTERED_BY_ACLS).is_some_and(|value| value == "true") {
             // A filtered result would make existing objects appear absent.
             let reason = "Consul filtered the results, because the token may not read all of them".to_owned();
             let subject = request.subject.clone();
-            return Err(Refusal::Known(ConsulError::PermissionDenied { subject, reason }));
+            return Err(Refusal::Known(ConsulError::PermissionDenied { subject, token: reading.owner, reason }));
         }
         let mut body = Body::of(answer);
         while let Some(part) = body.part().await.map_err(unread)? {

@@ -6,7 +6,7 @@
 //!  TokenWrites  CatalogWrites  AgentWrites  ObjectWrites
 //!       └─────────────┴──────┬──────┴────────────┴───────────┴─────────┴─────────┘
 //!             HttpConsul (http): retries, failover between servers
-//!                  ├─ credential ─▶ CredentialSource   the controller's own token
+//!                  ├─ credential ─▶ CredentialSource   the token, and whose it is
 //!                  └─ endpoints ──▶ ServerSource       the current servers
 //! ```
 //!
@@ -41,7 +41,7 @@ pub use self::{
     bootstrap::{Fields, Object, ObjectKind, ObjectReads, ObjectWrites, fields},
     catalog::{CatalogReads, CatalogWrites, MAX_TRANSACTION_OPERATIONS},
     config_entry::{Direction, MeshEntry},
-    credential::{CredentialError, CredentialSource},
+    credential::{CredentialError, CredentialSource, TokenOwner},
     discovery_chain::{
         ChainNode, ChainOverrides, ChainResolver, ChainRoute, ChainSplit, ChainTarget, DiscoveryChain, RouteDefinition,
         SubsetDefinition,

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::error::ConsulError;
+use crate::{credential::TokenOwner, error::ConsulError};
 
 /// One request. Not `Debug`, because its body may contain a secret.
 pub(super) struct Request {
@@ -49,9 +49,9 @@ impl Request {
         Self::get("Consul's datacenter", &["agent", "self"])
     }
 
-    /// Reads the token of the request.
-    pub(super) fn own_token() -> Self {
-        Self::get("the controller's own token", &["acl", "token", "self"])
+    /// Reads the token of the request, and whose it is.
+    pub(super) fn own_token(owner: TokenOwner) -> Self {
+        Self::get(owner.token(), &["acl", "token", "self"])
     }
 
     fn new(method: Method, subject: impl Into<String>, path: &[&str]) -> Self {

@@ -130,6 +130,7 @@ impl ControllerError {
 mod tests {
     use aws::{ec2::Ec2Error, ecs::EcsError, secrets::SecretsError};
     use mesh::arn::TaskArn;
+    use observe::TokenOwner;
 
     use super::*;
 
@@ -153,9 +154,9 @@ mod tests {
         let invalid = || InvalidField::new("name", "x", "a name");
         let consul: [ConsulError; 12] = [
             ConsulError::NotFound { subject: text() },
-            ConsulError::CredentialRejected { subject: text() },
+            ConsulError::CredentialRejected { subject: text(), token: TokenOwner::Controller },
             ConsulError::AclsDisabled { subject: text() },
-            ConsulError::PermissionDenied { subject: text(), reason: text() },
+            ConsulError::PermissionDenied { subject: text(), token: TokenOwner::Controller, reason: text() },
             ConsulError::Conflict { subject: text(), reason: text() },
             ConsulError::Throttled { subject: text(), retry_after: None },
             ConsulError::Unavailable { subject: text(), reason: text(), had_no_effect: true },
@@ -163,7 +164,7 @@ mod tests {
             ConsulError::Refused { subject: text(), status: 500, reason: text() },
             ConsulError::Malformed { subject: text(), reason: text() },
             ConsulError::TooLarge { subject: text() },
-            ConsulError::CredentialUnreadable { reason: text(), is_denied: false },
+            ConsulError::CredentialUnreadable { token: TokenOwner::Controller, reason: text(), is_denied: false },
         ];
         let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
         let task = TaskArn::in_cluster(&cluster, &"0123456789abcdef0123456789abcdef".parse().unwrap());

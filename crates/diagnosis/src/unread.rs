@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mesh::permissions::Permission;
-use observe::{CallError, ConsulError, EcsError, Inspection, InspectionError};
+use observe::{CallError, ConsulError, EcsError, Inspection, InspectionError, TokenOwner};
 
 /// What could not be read of clusters, each once, because one cause often affects several.
 pub fn problems(inspection: &Inspection) -> Vec<String> {
@@ -17,13 +17,10 @@ pub fn unread(error: &InspectionError) -> String {
         InspectionError::Call(error) => of_call(error),
         InspectionError::CatalogNotPermitted(missing) => {
             let rules: Vec<String> = missing.iter().map(Permission::to_string).collect();
-            format!(
-                "Consul could not be read: the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE lacks {}",
-                rules.join(" and ")
-            )
+            format!("Consul could not be read: {} lacks {}", TokenOwner::Command, rules.join(" and "))
         }
         InspectionError::TokensNotPermitted(missing) => {
-            format!("Consul's tokens could not be read: the token in CONSUL_HTTP_TOKEN lacks {missing}")
+            format!("Consul's tokens could not be read: {} lacks {missing}", TokenOwner::Command)
         }
         InspectionError::NotDescribed(task) => {
             format!("task {task}: ECS lists it but does not describe it. Ask again")
@@ -35,24 +32,26 @@ pub fn unread(error: &InspectionError) -> String {
 /// Why a call failed.
 pub(crate) fn of_call(error: &CallError) -> String {
     match error {
-        CallError::Ecs(EcsError::UnknownCluster(cluster)) => format!("cluster {cluster}: ECS does not know it"),
+        CallError::Ecs(EcsError::UnknownCluster(cluster)) => cluster_unknown(cluster.as_str()),
         CallError::Consul(error) => of_consul(error),
         other => other.to_string(),
     }
 }
 
+/// That ECS does not know the cluster with this ARN.
+pub(crate) fn cluster_unknown(arn: &str) -> String {
+    format!("cluster {arn}: ECS does not know it")
+}
+
+/// That Consul does not know the token, whatever was read with it.
+pub(crate) fn token_unknown() -> String {
+    format!("Consul could not be read: it does not know {}", TokenOwner::Command)
+}
+
 /// Why Consul could not be read.
 pub(crate) fn of_consul(error: &ConsulError) -> String {
     match error {
-        ConsulError::CredentialRejected { .. } => {
-            "Consul could not be read: it does not know the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE"
-                .to_owned()
-        }
-        ConsulError::PermissionDenied { subject, reason } => {
-            format!(
-                "Consul could not be read: {subject}: the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE lacks a permission: {reason}"
-            )
-        }
+        ConsulError::CredentialRejected { .. } => token_unknown(),
         ConsulError::Unavailable { reason, .. } => {
             format!("Consul could not be read at CONSUL_HTTP_ADDR: {reason}")
         }

@@ -1,12 +1,12 @@
 //! Why a call to Consul or AWS failed, or why its answer cannot be used.
 
-use aws::{ec2::Ec2Error, ecs::EcsError, iam::IamError, queue::QueueError, secrets::SecretsError};
+use aws::{ec2::Ec2Error, ecs::EcsError, iam::IamError, queue::QueueError, sdk::denied_action, secrets::SecretsError};
 use consul::ConsulError;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     names::InvalidField,
 };
-use report::ErrorLabel;
+use report::{Cause, ErrorLabel};
 
 use crate::clock::{OutOfTime, Timed};
 
@@ -60,7 +60,22 @@ pub enum Reach {
 impl CallError {
     /// The error in a report; of a cluster, if it concerns one.
     pub fn problem(&self, cluster: Option<&ClusterArn>) -> report::Problem {
-        report::Problem::new(cluster, self.label(), self)
+        report::Problem { cause: self.cause(), ..report::Problem::new(cluster, self.label(), self) }
+    }
+
+    /// The cause, where what helps follows from it.
+    pub fn cause(&self) -> Option<Cause> {
+        let permission = match self {
+            Self::Consul(error @ ConsulError::PermissionDenied { .. }) => error.missing_permission().map(str::to_owned),
+            Self::Ecs(EcsError::Refused { reason, .. }) | Self::Secrets(SecretsError::Denied { reason, .. }) => {
+                denied_action(reason).map(str::to_owned)
+            }
+            Self::Ec2(Ec2Error::Refused { action, .. }) => Some(format!("ec2:{action}")),
+            Self::Iam(IamError::Refused { .. }) => Some("iam:GetRole".to_owned()),
+            Self::Ecs(EcsError::UnknownCluster(_)) => return Some(Cause::UnknownCluster),
+            _ => return None,
+        };
+        Some(Cause::Denied { permission })
     }
 
     /// How far it reaches. A call without an answer or a permission reaches everything, because the next one would have none either.

@@ -25,6 +25,8 @@ use mesh::{
     tenancy::Tenancy,
 };
 
+use report::Cause;
+
 use crate::{definitions::Definitions, error::CallError};
 
 /// Why something could not be read, or is not known.
@@ -44,6 +46,24 @@ pub enum InspectionError {
     /// The mesh's tasks of a definition are not known, because it has an invalid tag or name.
     #[error("task definition {0}: {1}")]
     Invalid(TaskDefinitionArn, InvalidField),
+}
+
+impl InspectionError {
+    /// The permission that is missing, if that is the cause and it is known.
+    pub fn missing_permission(&self) -> Option<String> {
+        match self {
+            Self::Call(error) => match error.cause()? {
+                Cause::Denied { permission } => permission,
+                _ => None,
+            },
+            Self::CatalogNotPermitted(missing) => {
+                let rules: Vec<String> = missing.iter().map(ToString::to_string).collect();
+                Some(rules.join(" and "))
+            }
+            Self::TokensNotPermitted(missing) => Some(missing.to_string()),
+            Self::NotDescribed(_) | Self::Invalid(..) => None,
+        }
+    }
 }
 
 impl From<ConsulError> for InspectionError {

@@ -54,7 +54,7 @@ pub use consul::{
     CaRoot, CallLimits, ChainNode, ChainOverrides, ChainResolver, ChainTarget, ConnectProxy, ConsulError, Datacenter,
     Direction, DiscoveryChain, EnvoyExtension, ExpiringCertificate, ExportedService, GatewayRoute, HttpMatch,
     Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched, MeshEntry, OutlierDetection, OwnToken,
-    Peering, ProxyDefaults, RegisteredUpstream, ServiceLimits,
+    Peering, ProxyDefaults, RegisteredUpstream, ServiceLimits, TokenOwner,
 };
 
 pub use self::{

@@ -49,14 +49,40 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     pub label: ErrorLabel,
+    /// The cause, where what helps follows from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
     /// The reason, in one sentence.
     pub reason: String,
 }
 
+/// Why a call failed, for programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Cause {
+    /// AWS or Consul denied the call.
+    Denied {
+        /// The permission that is missing, if the answer names it: for example `ecs:ListTasks`, or `acl:read` of Consul.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        permission: Option<String>,
+    },
+    /// ECS does not know the cluster of the problem.
+    UnknownCluster,
+    /// A cause of a newer function.
+    #[serde(other)]
+    Other,
+}
+
 impl Problem {
-    /// A problem without an owner, optionally about one cluster.
+    /// A problem without an owner and a cause, optionally about one cluster.
     pub fn new(cluster: Option<&ClusterArn>, label: ErrorLabel, reason: &impl ToString) -> Self {
-        Self { cluster_arn: cluster.map(ToString::to_string), owner: None, label, reason: reason.to_string() }
+        Self {
+            cluster_arn: cluster.map(ToString::to_string),
+            owner: None,
+            label,
+            cause: None,
+            reason: reason.to_string(),
+        }
     }
 }
 
@@ -67,5 +93,23 @@ impl fmt::Display for Problem {
             Some(owner) => write!(f, "{owner}: {}", self.reason),
             None => f.write_str(&self.reason),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cause_of_a_problem_may_be_unknown_to_its_reader() {
+        let read = |cause: &str| {
+            let json = format!(r#"{{"label":"ecs","reason":"x"{cause}}}"#);
+            serde_json::from_str::<Problem>(&json).unwrap().cause
+        };
+        assert_eq!(read(""), None, "an older function");
+        let denied = Cause::Denied { permission: Some("ecs:ListTasks".to_owned()) };
+        assert_eq!(read(r#","cause":{"kind":"denied","permission":"ecs:ListTasks"}"#), Some(denied));
+        assert_eq!(read(r#","cause":{"kind":"denied"}"#), Some(Cause::Denied { permission: None }));
+        assert_eq!(read(r#","cause":{"kind":"moonlight","phase":3}"#), Some(Cause::Other), "a newer function");
     }
 }

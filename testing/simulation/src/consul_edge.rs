@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 use async_trait::async_trait;
 use consul::{
     AgentReads, AgentWrites, CatalogReads, CatalogWrites, ConsulError, NewToken, Object, ObjectReads as _,
-    ObjectWrites as _, Refusal, Token, TokenFilter, TokenReads, TokenSearch, TokenWrites, classify,
+    ObjectWrites as _, Refusal, Token, TokenFilter, TokenOwner, TokenReads, TokenSearch, TokenWrites, classify,
 };
 use mesh::{
     arn::{ClusterArn, TaskId},
@@ -32,7 +32,7 @@ pub(crate) struct ConsulEdge {
 }
 
 fn classified(subject: &str, answer: &Answer) -> Refusal {
-    classify(subject, answer.status, None, &answer.text)
+    classify(subject, TokenOwner::Controller, answer.status, None, &answer.text)
 }
 
 /// What an answer becomes. If it is ambiguous, `own_token` decides: the answer to the request for the controller's own token.
@@ -42,7 +42,9 @@ fn error(subject: &str, answer: &Answer, own_token: Result<(), Answer>) -> Consu
     let subject = subject.to_owned();
     match (refusal, own_token) {
         (Refusal::Ambiguous, Ok(())) => ConsulError::NotFound { subject },
-        (Refusal::Ambiguous, Err(Refusal::Ambiguous)) => ConsulError::CredentialRejected { subject },
+        (Refusal::Ambiguous, Err(Refusal::Ambiguous)) => {
+            ConsulError::CredentialRejected { subject, token: TokenOwner::Controller }
+        }
         (Refusal::NoServers(error) | Refusal::Known(error), _)
         | (_, Err(Refusal::NoServers(error) | Refusal::Known(error))) => error,
     }

@@ -18,7 +18,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use consul::{ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, ServerSource, TlsSettings};
+use consul::{
+    ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, ServerSource, TlsSettings, TokenOwner,
+};
 use mesh::{
     arn::TaskArn,
     catalog::{CheckStatus, HealthCheck, ServiceInstance},
@@ -57,6 +59,10 @@ impl CredentialSource for Rotating {
     async fn read(&self) -> Result<SecretString, CredentialError> {
         let read = self.reads.fetch_add(1, Ordering::SeqCst);
         Ok(SecretString::from(self.values[read.min(self.values.len() - 1)]))
+    }
+
+    fn owner(&self) -> TokenOwner {
+        TokenOwner::Controller
     }
 }
 

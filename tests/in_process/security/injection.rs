@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use consul::{
     AgentWrites as _, CatalogReads as _, ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy,
-    TlsSettings,
+    TlsSettings, TokenOwner,
 };
 use mesh::{
     cluster_selection::ClusterSelection,
@@ -130,6 +130,10 @@ struct NoSecret;
 impl CredentialSource for NoSecret {
     async fn read(&self) -> Result<SecretString, CredentialError> {
         Ok(SecretString::from("token"))
+    }
+
+    fn owner(&self) -> TokenOwner {
+        TokenOwner::Controller
     }
 }
 

@@ -87,7 +87,7 @@ pub enum EcsError {
     Failed { subject: String, reason: String },
     /// ECS refused the call.
     #[error(
-        "{subject}: ECS refused the call: {reason}. Allow it in the role's policies, its boundary and the organisation's policies"
+        "{subject}: ECS refused the call: {reason}. Allow it in the caller's policies, its boundary and the organisation's policies"
     )]
     Refused { subject: String, reason: String },
     /// ECS lists a running task, but does not describe it: its answers are inconsistent.

@@ -10,20 +10,16 @@ use audit::{
 };
 use audit_live::{LiveScope, gather_live};
 use audit_read::input::Gathered;
-use diagnosis::{SurveyEvidence, SurveyReport, Tokens, survey, unread};
+use diagnosis::{SurveyEvidence, SurveyReport, Tokens, survey};
 use jiff::Timestamp;
 use mesh::{arn::ClusterArn, tenancy::Tenancy};
-use observe::{DatacenterReading, Deadline, Inspection, Inspector};
-use report::{ErrorLabel, Problem, SweepReport, SweptStatus};
+use observe::{CallError, DatacenterReading, Deadline, Inspection, InspectionError, Inspector};
+use report::{SweepReport, SweptStatus};
 
 use super::Arguments;
 use crate::{
-    clients::{LONGEST_READING, ReadTokens, known},
-    config::working_directory,
-    consul_variables::ConsulVariables,
-    output::Progress,
-    planner::LocalPlanner,
-    streams::Failure,
+    clients::LONGEST_READING, config::working_directory, consul_variables::ConsulVariables, output::Progress,
+    planner::LocalPlanner, streams::Failure,
 };
 
 /// What a survey has read.
@@ -31,7 +27,7 @@ pub(super) struct Reading {
     plan: SweepReport,
     unknown: Option<SweepReport>,
     inspection: Inspection,
-    tokens: ReadTokens,
+    tokens: Result<Option<Tokens>, InspectionError>,
     datacenter: DatacenterReading,
     definitions: Report,
     tenancy: Tenancy,
@@ -68,7 +64,7 @@ impl Reading {
             plan,
             unknown,
             inspection,
-            tokens: tokens.map_err(|error| unread(&error)),
+            tokens,
             datacenter,
             definitions,
             has_all_clusters: arguments.cluster.is_empty(),
@@ -82,8 +78,8 @@ impl Reading {
             plan: &self.plan,
             unknown: self.unknown.as_ref(),
             inspection: &self.inspection,
-            tokens: known(&self.tokens),
-            tokens_unread: self.tokens.as_ref().err().map(String::as_str),
+            tokens: self.tokens.as_ref().ok().and_then(Option::as_ref),
+            tokens_unread: self.tokens.as_ref().err(),
             definitions: &self.definitions,
             datacenter: &self.datacenter,
             tenancy: &self.tenancy,
@@ -116,7 +112,7 @@ async fn unknown(
             Some(planner.plan_unknown(unknown).await)
         }
         Err(error) => {
-            plan.problems.push(Problem::new(None, ErrorLabel::Ecs, &error));
+            plan.problems.push(CallError::from(error).problem(None));
             None
         }
     }

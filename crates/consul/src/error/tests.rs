@@ -25,7 +25,7 @@ struct RecordedAnswer {
 }
 
 fn sorted(status: u16, body: &str) -> String {
-    match classify("the thing", status, None, body) {
+    match classify("the thing", TokenOwner::Controller, status, None, body) {
         Refusal::Ambiguous => "Ambiguous".to_owned(),
         Refusal::NoServers(error) | Refusal::Known(error) => {
             let debug = format!("{error:?}");
@@ -69,11 +69,38 @@ fn each_recorded_answer_becomes_what_the_table_says() {
     }
 }
 
-/// The accessor ID of the controller's own token is not secret, and names the token whose policy has to change.
+/// The accessor ID of the client's token is not secret, and names the token whose policy has to change.
 #[test]
 fn missing_permission_names_the_accessor_of_the_own_token() {
     let body =
         "Permission denied: token with AccessorID '6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69' lacks permission 'acl:read'";
-    let Refusal::Known(error) = classify("the list of ACL tokens", 403, None, body) else { panic!("a known refusal") };
+    let refused = |token, body| match classify("the list of ACL tokens", token, 403, None, body) {
+        Refusal::Known(error) => error,
+        other => panic!("{other:?}"),
+    };
+    let error = refused(TokenOwner::Controller, body);
     assert!(error.to_string().contains("6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69"), "{error}");
+    assert_eq!(error.missing_permission(), Some("acl:read"));
+    // Before Consul 1.14, it does not say which
+    assert_eq!(refused(TokenOwner::Controller, "Permission denied").missing_permission(), None);
+}
+
+#[test]
+fn a_command_and_the_controller_name_their_own_tokens() {
+    let subject = || "the list of ACL tokens".to_owned();
+    let errors = |token| {
+        [
+            ConsulError::CredentialRejected { subject: subject(), token },
+            ConsulError::PermissionDenied { subject: subject(), token, reason: "denied".to_owned() },
+            ConsulError::CredentialUnreadable { token, reason: "broken".to_owned(), is_denied: false },
+        ]
+        .map(|error| error.to_string())
+    };
+    for said in errors(TokenOwner::Controller) {
+        assert!(said.contains("the controller's own ACL token"), "{said}");
+    }
+    for said in errors(TokenOwner::Command) {
+        assert!(said.contains("the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE"), "{said}");
+        assert!(!said.contains("controller") && !said.contains("install-sam"), "{said}");
+    }
 }

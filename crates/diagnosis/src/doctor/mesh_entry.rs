@@ -69,7 +69,7 @@ fn cut_off(revisions: &BTreeSet<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use observe::ConsulError;
+    use observe::{ConsulError, TokenOwner};
     use serde_json::{Value, json};
 
     use super::*;
@@ -138,7 +138,8 @@ mod tests {
     #[test]
     fn entry_that_could_not_be_read_is_unknown() {
         let subject = "the config entry mesh".to_owned();
-        let read = Err(ConsulError::PermissionDenied { subject, reason: "denied".to_owned() });
+        let read =
+            Err(ConsulError::PermissionDenied { subject, token: TokenOwner::Command, reason: "denied".to_owned() });
         assert_check(&check_mesh_entry(&read, &[cluster("")], None), Unknown, "denied", &[]);
     }
 }

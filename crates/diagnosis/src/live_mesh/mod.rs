@@ -10,7 +10,7 @@ use audit::live_mesh::{Call, Denial, LiveMesh, LiveUpstream, MethodPlace, Questi
 use mesh::{release::Release, tenancy::Tenancy};
 use observe::{
     CallError, ChainServices, ConsulError, Datacenter, DiscoveryChain, Intention, IntentionAction, Live, LiveMeshError,
-    LiveMeshQuestions, LiveMeshReading, ServiceAt,
+    LiveMeshQuestions, LiveMeshReading, ServiceAt, TokenOwner,
 };
 
 use crate::{
@@ -150,17 +150,9 @@ fn listed(unchecked: &[&str]) -> String {
 /// Why something could not be read.
 fn cause(error: &LiveMeshError) -> String {
     let unread = "Consul could not be read";
-    let token = "the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE";
     match error {
-        LiveMeshError::Lacks(permission) => format!("{token} lacks {permission}"),
+        LiveMeshError::Lacks(permission) => format!("{} lacks {permission}", TokenOwner::Command),
         LiveMeshError::Call(CallError::OutOfTime(_)) => "Consul did not answer in time".to_owned(),
-        // The client calls the token of the first request the controller's own, but this one is of the person who asks.
-        LiveMeshError::Call(CallError::Consul(ConsulError::Refused { status, reason, .. })) => {
-            format!("{unread}: it refused with status {status}: {reason}")
-        }
-        LiveMeshError::Call(CallError::Consul(ConsulError::PermissionDenied { reason, .. })) => {
-            format!("{unread}: {token} lacks a permission: {reason}")
-        }
         LiveMeshError::Call(CallError::Consul(ConsulError::Malformed { reason, .. })) => {
             format!("{unread}: its answer is not as documented: {reason}")
         }

@@ -5,7 +5,7 @@ use crate::recorded::{BOTH, answer};
 use std::collections::BTreeMap;
 
 use mesh::permissions::Permission;
-use observe::{OutOfTime, READ_AGENTS, READ_LOGINS, READ_SERVICES};
+use observe::{OutOfTime, READ_AGENTS, READ_LOGINS, READ_SERVICES, TokenOwner};
 
 fn service(name: &str) -> ServicePlace {
     ServicePlace { name: name.to_owned(), tenancy: Tenancy::Community }
@@ -161,19 +161,19 @@ fn one_cause_is_said_once() {
 
 #[test]
 fn a_refusal_is_consuls_and_names_no_controller() {
-    let token = "the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE";
-    let (subject, reason) = ("the permissions of the controller's own token".to_owned(), "broken".to_owned());
+    let (subject, reason) = ("the list of services".to_owned(), "broken".to_owned());
     let (other_subject, other_reason) = (subject.clone(), reason.clone());
     for (refused, expected) in [
-        (ConsulError::Refused { subject, status: 500, reason }, "it refused with status 500: broken".to_owned()),
+        (ConsulError::Refused { subject, status: 500, reason }, "Consul refused with status 500: broken"),
         (
-            ConsulError::PermissionDenied { subject: other_subject, reason: other_reason },
-            format!("{token} lacks a permission: broken"),
+            ConsulError::PermissionDenied { subject: other_subject, token: TokenOwner::Command, reason: other_reason },
+            "the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE lacks a permission: broken",
         ),
     ] {
         let mut reading = reading("1.22", "web allowed");
         reading.names = [(Tenancy::Community, Err(LiveMeshError::Call(refused.into())))].into();
-        let expected = format!("Consul could not be read: {expected}, so upstreams are not checked");
+        let expected =
+            format!("Consul could not be read: the list of services: {expected}, so upstreams are not checked");
         assert_eq!(judged(&reading).1, [expected]);
     }
 }

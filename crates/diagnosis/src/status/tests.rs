@@ -10,7 +10,7 @@ use mesh::{
     token::{ListedToken, ServiceGrant},
 };
 use mesh_examples::container;
-use observe::{CatalogReading, ConsulError, OutOfTime};
+use observe::{CatalogReading, ConsulError, OutOfTime, TokenOwner};
 use serde_json::json;
 
 use super::*;
@@ -452,7 +452,7 @@ fn outlier_detection_that_consul_uses_is_not_mentioned() {
 #[test]
 fn outlier_detection_that_could_not_be_read_is_unknown() {
     let subject = "the config entry service-defaults of web".to_owned();
-    let denied = ConsulError::PermissionDenied { subject, reason: "denied".to_owned() };
+    let denied = ConsulError::PermissionDenied { subject, token: TokenOwner::Command, reason: "denied".to_owned() };
     let (_, notes) = with_outlier_detection(r#"{"maxFailures":5}"#, Err(denied));
     assert!(notes[0].starts_with("whether Consul uses the outlier detection of web:3 is unknown: "), "{notes:?}");
 }

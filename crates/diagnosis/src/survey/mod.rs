@@ -28,7 +28,7 @@ use ::report::{ClusterReport, SweepReport, SweptStatus};
 use audit::report::Report;
 use jiff::Timestamp;
 use mesh::tenancy::Tenancy;
-use observe::{DatacenterReading, Inspection};
+use observe::{DatacenterReading, Inspection, InspectionError};
 
 pub use self::report::{SurveyFinding, SurveyObject, SurveyReport, SurveyedCluster, Unread};
 use crate::{status::status, tokens::Tokens};
@@ -43,7 +43,7 @@ pub struct SurveyEvidence<'a> {
     /// `None` if ACLs are off, or the tokens could not be read.
     pub tokens: Option<&'a Tokens>,
     /// Why the tokens could not be read.
-    pub tokens_unread: Option<&'a str>,
+    pub tokens_unread: Option<&'a InspectionError>,
     pub definitions: &'a Report,
     pub datacenter: &'a DatacenterReading,
     /// The tenancy of tasks without Enterprise tags.
@@ -64,7 +64,7 @@ pub fn survey(evidence: &SurveyEvidence<'_>, now: Timestamp) -> SurveyReport {
     SurveyReport {
         read_at: now,
         consul: evidence.datacenter.version.as_ref().ok().filter(|version| !version.is_empty()).cloned(),
-        unread: gaps::unread(evidence, &status),
+        unread: gaps::unread(evidence),
         clusters: clusters(evidence),
         findings,
     }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use ::report::{Blocked, ErrorLabel, PlannedAction, Problem, Skipped, SweepOutcome, Waiting};
+use ::report::{Blocked, Cause, ErrorLabel, PlannedAction, Problem, Skipped, SweepOutcome, Waiting};
 use audit::{report::Report, severity::Severity};
 use audit_read::input::Gathered;
 use jiff::SignedDuration;
 use mesh::catalog::CheckStatus;
-use observe::{CaRoot, Datacenter, ExpiringCertificate, InspectedCluster, InspectionError, Intention, OutOfTime};
+use observe::{
+    CaRoot, CallError, ConsulError, Datacenter, EcsError, ExpiringCertificate, InspectedCluster, InspectionError,
+    Intention, OutOfTime, TokenOwner,
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -319,7 +322,11 @@ fn what_consul_did_not_show_is_not_missing() {
 fn cluster_that_ecs_does_not_know_is_a_gap_unless_consul_has_entries_of_it() {
     let typo = "arn:aws:ecs:us-east-1:123456789012:cluster/prd";
     let reason = "ECS does not know it. Correct ECS_CLUSTER_ARNS, or delete it";
-    let problem = || Problem { cluster_arn: Some(typo.to_owned()), ..Problem::new(None, ErrorLabel::Ecs, &reason) };
+    let problem = || Problem {
+        cluster_arn: Some(typo.to_owned()),
+        cause: Some(Cause::UnknownCluster),
+        ..Problem::new(None, ErrorLabel::Ecs, &reason)
+    };
     let unread = said(|world| world.plan.problems.push(problem()), false).unread;
     assert!(unread.len() == 1 && !unread[0].what.contains("ECS_CLUSTER_ARNS"), "{unread:?}");
     let in_consul = |world: &mut World| {
@@ -330,24 +337,28 @@ fn cluster_that_ecs_does_not_know_is_a_gap_unless_consul_has_entries_of_it() {
 }
 
 #[test]
-fn what_could_not_be_read_names_the_permission() {
-    let problem = |label, reason: &str| Problem::new(None, label, &reason);
-    let report = said(
-        |world| {
-            let denied = "cluster prod: ECS refused the call: AccessDeniedException: User: arn:aws:sts::123456789012:assumed-role/a/b \
-                          is not authorized to perform: ecs:ListTasks on resource: *. Allow it in the role's policies, its boundary";
-            let refused = "tokens: the controller's ACL token lacks a permission: token with AccessorID 'x' lacks permission 'acl:read'; \
-                           compare its policy with the one in docs";
-            world.plan.problems.push(problem(ErrorLabel::AwsRefused, denied));
-            world.plan.problems.push(problem(ErrorLabel::ConsulPermissionDenied, refused));
-        },
-        false,
-    );
-    let permissions: Vec<_> = report.unread.iter().filter_map(|unread| unread.permission.as_deref()).collect();
-    assert_eq!(permissions, ["ecs:ListTasks", "acl:read"]);
-    assert!(
-        report.unread.iter().all(|unread| !unread.what.contains("controller") && !unread.what.contains("boundary"))
-    );
+fn what_could_not_be_read_names_the_permission_of_its_cause() {
+    let of = |errors: Vec<CallError>| {
+        said(|world| world.plan.problems.extend(errors.iter().map(|error| error.problem(Some(&cluster())))), false)
+            .unread
+    };
+    let (subject, token) = (|| "the list of ACL tokens".to_owned(), TokenOwner::Command);
+    let denied = "AccessDeniedException: User: arn:aws:sts::123456789012:assumed-role/a/b is not authorized to perform: \
+                  ecs:ListTasks on resource: *";
+    let refused = "token with AccessorID 'x' lacks permission 'acl:read'";
+    let unread = of(vec![
+        EcsError::Refused { subject: "tasks of cluster prod".to_owned(), reason: denied.to_owned() }.into(),
+        ConsulError::PermissionDenied { subject: subject(), token, reason: refused.to_owned() }.into(),
+        ConsulError::Throttled { subject: subject(), retry_after: None }.into(),
+    ]);
+    let permission = |of: &str| unread.iter().find(|it| it.what.contains(of)).unwrap().permission.as_deref();
+    assert_eq!(permission("tasks of cluster prod"), Some("ecs:ListTasks"));
+    assert_eq!((permission("acl:read"), permission("throttled")), (Some("acl:read"), None));
+    // A token that Consul does not know fails every read, and is said once
+    let rejected = |subject: &str| ConsulError::CredentialRejected { subject: subject.to_owned(), token }.into();
+    let unread = of(vec![rejected("nodes"), rejected("tokens")]);
+    assert_eq!(unread.len(), 1, "{unread:?}");
+    assert!(unread[0].what.contains("does not know the token in CONSUL_HTTP_TOKEN"), "{unread:?}");
 }
 
 #[test]

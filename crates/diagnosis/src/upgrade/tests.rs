@@ -1,7 +1,7 @@
 //! Examples of upgrades.
 
 use audit::versions::newest_for;
-use observe::{ConsulError, MeshEntry};
+use observe::{ConsulError, MeshEntry, TokenOwner};
 use serde_json::json;
 
 use super::*;
@@ -189,7 +189,8 @@ fn entry_that_is_not_known_is_said_with_what_it_must_not_be() {
     assert!(notes.len() == 1 && notes[0].starts_with("Before Consul 2.1: where the config entry mesh"), "{notes:?}");
     assert_eq!(commands, [""; 0]);
     let subject = "the config entry mesh".to_owned();
-    let denied = Err(ConsulError::PermissionDenied { subject, reason: "denied".to_owned() });
+    let denied =
+        Err(ConsulError::PermissionDenied { subject, token: TokenOwner::Command, reason: "denied".to_owned() });
     let (notes, _) = demanded(Some(&denied));
     assert!(notes[0].contains("Whether the entry demands it is unknown: Consul could not be read"), "{notes:?}");
     assert!(needs_mesh_entry(line("2.1")) && !needs_mesh_entry(line("2.0")));

@@ -1,6 +1,7 @@
 //! Tests of the checks in [`super`].
 
 use mesh::permissions::required_to_observe;
+use observe::TokenOwner;
 use serde_json::json;
 
 use super::*;
@@ -129,7 +130,7 @@ fn acls_are_bootstrapped_if_a_token_is_known() {
     let known = OwnToken { accessor_id: "1-2".to_owned(), policies: Vec::new() };
     assert_check(&acls(&Ok(Some(known))), Fine, "", &[]);
     assert_check(&acls(&Ok(None)), Warning, "", &[]);
-    let rejected = Err(ConsulError::CredentialRejected { subject: "x".to_owned() });
+    let rejected = Err(ConsulError::CredentialRejected { subject: "x".to_owned(), token: TokenOwner::Command });
     assert_check(&acls(&rejected), Failed, "", &["consul acl bootstrap"]);
     assert_check(&acls(&Err(unavailable())), Unknown, "", &[]);
 }

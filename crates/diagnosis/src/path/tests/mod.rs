@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use observe::{
     BorderReading, CaRoot, CallError, ConnectProxy, ConsulError, Datacenter, DestinationReading, DiscoveryChain,
     Ec2Error, Inspection, InspectionError, Intention, MeshReading, NetworkReading, ProxyOutput, ServiceAt,
-    SourceReading,
+    SourceReading, TokenOwner,
 };
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ fn service(name: &str) -> ServiceAt {
 /// The token lacks a permission.
 fn refused() -> InspectionError {
     let (subject, reason) = ("the thing".to_owned(), "Permission denied".to_owned());
-    ConsulError::PermissionDenied { subject, reason }.into()
+    ConsulError::PermissionDenied { subject, token: TokenOwner::Command, reason }.into()
 }
 
 /// The caller may not call EC2.
