@@ -280,7 +280,7 @@ fn heading(cluster: &ClusterReport, medium: Medium) -> String {
         SweptStatus::Active => "",
         SweptStatus::Deleted => " (deleted)",
         SweptStatus::Unread => " (unread)",
-        SweptStatus::NotSurveyed => " (named by tokens alone)",
+        SweptStatus::NotRead => " (named by tokens alone)",
         SweptStatus::Other => " (unknown status)",
     };
     wrapped(&Cell::new(format!("Cluster {}{status}", cluster.name()), Tone::Strong), medium) + "\n"

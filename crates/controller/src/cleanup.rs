@@ -17,7 +17,7 @@ use mesh::{
     secret::{Retirement, Trigger},
     token::ListedToken,
 };
-use observe::{CallError, Deadline, Survey, SweepOrder};
+use observe::{CallError, Deadline, SweepOrder, World};
 use serde::Serialize;
 use tracing::{info, warn};
 
@@ -106,20 +106,20 @@ impl Cleanup {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
         let began = self.context.now();
         let statuses = self.context.observer.cluster_statuses(&[], deadline).await;
-        let survey = self.context.observer.survey(&order, began, &statuses, deadline).await;
-        for problem in &survey.problems {
+        let world = self.context.observer.read_world(&order, began, &statuses, deadline).await;
+        for problem in &world.problems {
             report.add(problem.cluster.as_ref(), problem.owner.clone(), &problem.error.clone().into());
         }
-        for skipped in &survey.skipped {
+        for skipped in &world.skipped {
             warn!(action = "clean_up", outcome = "left", what = skipped.what, reason = skipped.why);
         }
-        let living = survey.readings.iter().map(|reading| reading.living).sum::<usize>();
+        let living = world.readings.iter().map(|reading| reading.living).sum::<usize>();
         if living > 0 && self.context.scope.mode.acts() {
             warn!(action = "clean_up", living, "running tasks lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
-        let source = PlanSource::Survey(&survey.observed.secrets);
-        for Outcome { planned, result } in self.applier.apply(self.leftovers(&survey), source, deadline).await {
+        let source = PlanSource::World(&world.observed.secrets);
+        for Outcome { planned, result } in self.applier.apply(self.leftovers(&world), source, deadline).await {
             match (result, planned.action) {
                 (Ok(Effect::Unchanged), _) => continue,
                 (Ok(_), Action::DeleteLoginToken(_)) => report.tokens += 1,
@@ -134,10 +134,10 @@ impl Cleanup {
             }
             effect = Effect::Done;
         }
-        let own = self.own_tokens(&survey.observed.tokens);
-        // The survey has reported why the others' secrets cannot be read.
+        let own = self.own_tokens(&world.observed.tokens);
+        // The reading has reported why the others' secrets cannot be read.
         let is_read = |holder: &TokenHolder| {
-            !survey.observed.faulty.contains(holder) || survey.observed.secrets.contains_key(holder)
+            !world.observed.faulty.contains(holder) || world.observed.secrets.contains_key(holder)
         };
         for (holder, tokens) in own.into_iter().filter(|(holder, _)| is_read(holder)) {
             match deadline.run(self.remove_tokens(&holder, &tokens)).await {
@@ -152,7 +152,7 @@ impl Cleanup {
                 Err(error) => report.add(None, Some(holder.to_string()), &error),
             }
         }
-        for partition in &survey.partitions {
+        for partition in &world.partitions {
             if let Err(error) = deadline.run(self.tokens.remove_client_policy(partition)).await {
                 report.add(None, None, &error);
             }
@@ -161,22 +161,22 @@ impl Cleanup {
     }
 
     /// The actions that remove login tokens, services, failed agents and nodes of the configured clusters.
-    fn leftovers(&self, survey: &Survey) -> Vec<Planned> {
-        let (observed, clusters) = (&survey.observed, &self.context.scope.clusters);
+    fn leftovers(&self, world: &World) -> Vec<Planned> {
+        let (observed, clusters) = (&world.observed, &self.context.scope.clusters);
         let known: BTreeSet<&TaskId> = observed.tasks.iter().map(|task| task.arn.id()).collect();
         let is_known = |mark: &LoginMark| known.contains(&mark.task);
         let is_ours = |mark: &LoginMark| {
             clusters.has_arn(&mark.cluster) || (clusters.is_named_by(&mark.cluster) && is_known(mark))
         };
         let logins = observed.tokens.iter().filter(|token| token.login().is_some_and(is_ours));
-        let first = survey.readings.first().map(|reading| &reading.cluster);
+        let first = world.readings.first().map(|reading| &reading.cluster);
         let of_login = |token: &ListedToken| {
             // A task names its cluster itself: not every name is one of ECS.
             let cluster = clusters.cluster_named_by(&token.login()?.cluster).or_else(|| first.cloned())?;
             Some((Action::DeleteLoginToken(token.clone()), cluster))
         };
         let mut actions: Vec<(Action, ClusterArn)> = logins.filter_map(of_login).collect();
-        for cluster in survey.readings.iter().map(|reading| &reading.cluster) {
+        for cluster in world.readings.iter().map(|reading| &reading.cluster) {
             let instances = observed.instances.iter().filter(|instance| instance.node == cluster.as_str());
             actions.extend(instances.map(|instance| (Action::Deregister(instance.clone()), cluster.clone())));
         }
@@ -185,8 +185,8 @@ impl Cleanup {
         let planned = planned.map(|planned| (planned.action, planned.cluster));
         actions.extend(planned.filter(|(action, _)| matches!(action, Action::ForceLeave(_))));
         // Tasks of one cluster may have registered in any partition, on a node of the cluster in each.
-        actions.extend(survey.readings.iter().flat_map(|reading| {
-            survey.partitions.iter().map(move |tenancy| {
+        actions.extend(world.readings.iter().flat_map(|reading| {
+            world.partitions.iter().map(move |tenancy| {
                 let (cluster, tenancy) = (reading.cluster.clone(), tenancy.clone());
                 let node = LeftoverNode { cluster: cluster.clone(), node: CatalogNode::default(), tenancy };
                 (Action::DeregisterNode(node), cluster)

@@ -1,10 +1,10 @@
 //! The controller: has what is read ([`observe`]) planned ([`mesh::plan`]), and applies the plan.
 //!
 //! ```text
-//!  messages ─▶ events ─▶ Observer::observe ──┐
-//!                 │                          ├─▶ mesh::plan ─▶ apply ─▶ tokens · nodes · catalog
-//!  schedule ─▶ sweep ─┬▶ Observer::survey ───┘                   │
-//!                 └─▶ bootstrap                                  └─▶ idle check, delayed ─▶ events
+//!  messages ─▶ events ─▶ Observer::observe ─────┐
+//!                 │                             ├─▶ mesh::plan ─▶ apply ─▶ tokens · nodes · catalog
+//!  schedule ─▶ sweep ─┬▶ Observer::read_world ──┘                   │
+//!                 └─▶ bootstrap                                     └─▶ idle check, delayed ─▶ events
 //!  deployment ─▶ preflight, bootstrap, sweep; deletion of the stack ─▶ cleanup
 //! ```
 //!

@@ -17,8 +17,8 @@ pub(crate) type Changes = BTreeMap<TaskArn, TaskChange>;
 pub(crate) enum PlanSource<'a> {
     /// Events, which may be stale.
     Events(&'a Changes),
-    /// A survey of whole clusters, with the secrets as they were read.
-    Survey(&'a BTreeMap<TokenHolder, StoredSecret>),
+    /// The world of whole clusters, with the secrets as they were read.
+    World(&'a BTreeMap<TokenHolder, StoredSecret>),
 }
 
 /// The effect of an action.

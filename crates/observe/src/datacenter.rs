@@ -1,4 +1,4 @@
-//! Reads what a survey needs of a datacenter of Consul, apart from its clusters. What could not be read stops nothing else.
+//! Reads what `ecs-mesh survey` needs of a datacenter of Consul, apart from its clusters. What could not be read stops nothing else.
 
 use consul::{
     CaRoot, CatalogReads as _, ConsulError, Datacenter, ExpiringCertificate, HttpConsul, Intention, Logins as _,

@@ -24,7 +24,7 @@ use crate::{
     error::{CallError, Reach},
     observer::Observer,
     problem::Problem,
-    survey::Survey,
+    world::World,
 };
 
 impl Observer {
@@ -81,8 +81,8 @@ impl Observer {
 
     /// Asks ECS and EC2 about the hosts of tasks that ECS has lost contact with, and of tasks that are drained because of their
     /// host. Other tasks cost no call. A failure leaves the hosts unknown.
-    pub(crate) async fn read_hosts(&self, deadline: Deadline, survey: &mut Survey) {
-        let doubtful = self.doubtful_hosts(survey);
+    pub(crate) async fn read_hosts(&self, deadline: Deadline, world: &mut World) {
+        let doubtful = self.doubtful_hosts(world);
         let reads = doubtful.into_iter().map(|(cluster, hosts)| async move {
             let hosts = Vec::from_iter(hosts);
             let read = deadline.run(self.ecs.ec2_instances(&cluster, &hosts)).await;
@@ -91,14 +91,14 @@ impl Observer {
         let mut ids: BTreeMap<ContainerInstanceArn, Ec2InstanceId> = BTreeMap::new();
         let mut asked = BTreeSet::new();
         for (cluster, read) in concurrently(reads).await {
-            ids.extend(Problem::record(read, Some(&cluster), &mut survey.problems).into_iter().flatten());
+            ids.extend(Problem::record(read, Some(&cluster), &mut world.problems).into_iter().flatten());
             asked.insert(cluster);
         }
         let instances = match self.ec2_instances(ids.values().cloned().collect(), deadline).await {
             Ok(instances) => instances,
             Err(error) => {
                 let problem = |cluster: &ClusterArn| Problem::new(Some(cluster), error.clone());
-                survey.problems.extend(asked.iter().map(problem));
+                world.problems.extend(asked.iter().map(problem));
                 return;
             }
         };
@@ -106,27 +106,27 @@ impl Observer {
             let id = ids.get(task.placement.container_instance.as_ref()?)?;
             Some(instances.host(id, task.placement.is_disconnected))
         };
-        let hosts = survey.running.iter().filter_map(|running| Some((running.task.arn.clone(), host(&running.task)?)));
+        let hosts = world.running.iter().filter_map(|running| Some((running.task.arn.clone(), host(&running.task)?)));
         let hosts: BTreeMap<TaskArn, Host> = hosts.collect();
-        for task in &mut survey.observed.tasks {
+        for task in &mut world.observed.tasks {
             task.host = hosts.get(&task.arn).copied().unwrap_or_default();
         }
     }
 
     /// The container instances to ask about.
-    fn doubtful_hosts(&self, survey: &Survey) -> BTreeMap<ClusterArn, BTreeSet<ContainerInstanceArn>> {
+    fn doubtful_hosts(&self, world: &World) -> BTreeMap<ClusterArn, BTreeSet<ContainerInstanceArn>> {
         let mut hosts: BTreeMap<ClusterArn, BTreeSet<ContainerInstanceArn>> = BTreeMap::new();
         if self.scope.repair != RepairMode::On {
             return hosts;
         }
-        let drained: BTreeSet<&str> = survey
+        let drained: BTreeSet<&str> = world
             .observed
             .checks
             .iter()
             .filter(|check| check.drains_for_gone_host())
             .map(|check| check.service_id.as_str())
             .collect();
-        let drained_tasks: BTreeSet<_> = survey
+        let drained_tasks: BTreeSet<_> = world
             .observed
             .instances
             .iter()
@@ -136,7 +136,7 @@ impl Observer {
         let is_doubtful = |running: &&MemberTask| {
             running.task.placement.is_disconnected || drained_tasks.contains(running.task.arn.id())
         };
-        for running in survey.running.iter().filter(is_doubtful) {
+        for running in world.running.iter().filter(is_doubtful) {
             if let Some(host) = &running.task.placement.container_instance {
                 hosts.entry(running.cluster.clone()).or_default().insert(host.clone());
             }

@@ -3,10 +3,10 @@
 //! not certain; what to do about it, the plan decides. It has no trait that writes.
 //!
 //! ```text
-//!  events ───▶ Observer::observe ──┐
-//!  sweep, ───▶ Observer::survey ───┼─▶ tasks · definitions · catalog · hosts ─▶ values, and what could not be read
-//!  clean-up                        │
-//!  ecs-mesh ─▶ Inspector::inspect ─┘
+//!  events ───▶ Observer::observe ─────┐
+//!  sweep, ───▶ Observer::read_world ──┼─▶ tasks · definitions · catalog · hosts ─▶ values, and what could not be read
+//!  clean-up                           │
+//!  ecs-mesh ─▶ Inspector::inspect ────┘
 //!              read_live_mesh: what a mesh has of the names in files, before these are deployed
 //!              PathReader: what a request from one service to another depends on
 //!              InstallationReader, History: the stack, its functions and their log
@@ -36,8 +36,8 @@ mod path;
 mod problem;
 mod proxy_output;
 mod selection;
-mod survey;
 mod tasks;
+mod world;
 
 /// What the reads of this crate return.
 pub use aws::{
@@ -88,6 +88,6 @@ pub use self::{
     problem::Problem,
     proxy_output::{Endpoint, HeldCertificate, Listener, ProxyOutput, ProxyOutputError, Rejection},
     selection::{SelectError, select_clusters},
-    survey::{Reading, Skipped, Survey, SweepCause, SweepOrder, Waited},
     tasks::{ClusterStatuses, namesakes},
+    world::{Reading, Skipped, SweepCause, SweepOrder, Waited, World},
 };

@@ -27,7 +27,7 @@ use crate::{
     error::CallError,
 };
 
-/// Reads what a plan needs: of the tasks of events, and, with [`Observer::survey`], of whole clusters.
+/// Reads what a plan needs: of the tasks of events, and, with [`Observer::read_world`], of whole clusters.
 pub struct Observer {
     pub(crate) scope: Arc<Scope>,
     pub consul: Arc<dyn ConsulReads>,

@@ -47,7 +47,7 @@ impl World {
     /// Records whether a sweep could read a cluster's tasks.
     pub(crate) fn was_read(&mut self, environment: usize, cluster: &ClusterArn, is_read: bool) {
         let Some(sweep_reads) = self.sweep_reads.get_mut(&environment) else { return };
-        // The survey of an attempt begins.
+        // The reading of an attempt begins.
         sweep_reads.of_flood = (0, 0);
         if is_read {
             sweep_reads.clusters.remove(cluster.as_str());

@@ -193,7 +193,7 @@ async fn sixty_spellings_of_one_service_make_one_token() {
     assert!(fault.owner.as_deref().is_some_and(|owner| owner.contains(&format!("service {service}"))), "{fault:?}");
     assert_eq!(tokens_of(&world, &service).await, 1);
     let lists = environment.consul.lines().iter().filter(|line| line.contains("servicename")).count();
-    assert_eq!(lists, 0, "the survey's list says it");
+    assert_eq!(lists, 0, "the list of the reading says it");
 }
 
 async fn start(world: &World<'_>) -> Environment {

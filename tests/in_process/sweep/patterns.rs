@@ -97,7 +97,7 @@ async fn what_is_done_with_the_token_of_a_forgotten_cluster_is_reported() {
     let of =
         |report: SweepReport| report.clusters.into_iter().find(|it| it.cluster_arn == forgotten.cluster()).unwrap();
     let (planned, done) = (of(planned), of(done));
-    assert_eq!((planned.status, done.status), (SweptStatus::NotSurveyed, SweptStatus::NotSurveyed));
+    assert_eq!((planned.status, done.status), (SweptStatus::NotRead, SweptStatus::NotRead));
     let holder = "service forgotten-idle".to_owned();
     assert_eq!(planned.planned, [PlannedAction::HideToken { holder, accessor_id: None }]);
     assert_eq!((done.hidden, is_hidden(&world, "forgotten-idle").await), (1, true));

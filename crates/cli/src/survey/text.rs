@@ -50,7 +50,7 @@ pub(super) fn cells(cluster: &SurveyedCluster) -> [String; 5] {
     let status = match cluster.status {
         SweptStatus::Active => "active",
         SweptStatus::Deleted => "deleted",
-        SweptStatus::Unread | SweptStatus::NotSurveyed | SweptStatus::Other => "could not be read",
+        SweptStatus::Unread | SweptStatus::NotRead | SweptStatus::Other => "could not be read",
     };
     let controllers =
         if cluster.controllers.is_empty() { NOTHING_TO_SAY.to_owned() } else { cluster.controllers.join(", ") };

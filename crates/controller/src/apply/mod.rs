@@ -93,7 +93,7 @@ impl Applier {
         [provisioned, deleted, deregistered, drained, asked, left, revoked, repaired].into_iter().flatten().collect()
     }
 
-    /// What the actions of a survey would do now. Reads what the survey does not: the tokens that secrets name, and whether
+    /// What the planned actions would do now. Reads what the world does not have: the tokens that secrets name, and whether
     /// the controller may remove agents.
     pub(crate) async fn dry_run(
         &self,
@@ -170,9 +170,9 @@ impl Applier {
                 let changes: Vec<&TaskChange> = tasks.iter().filter_map(|task| changes.get(task)).collect();
                 deadline.run(self.tokens.reconcile(holder, TokenUsage::Needed(&NeededBy::Events(&changes)), None)).await
             }
-            PlanSource::Survey(secrets) => {
+            PlanSource::World(secrets) => {
                 let seen = secrets.get(holder).cloned();
-                self.provision_surveyed(holder, tasks, seen, deadline).await
+                self.provision_found(holder, tasks, seen, deadline).await
             }
         }
     }
@@ -188,8 +188,8 @@ impl Applier {
         Ok(clusters)
     }
 
-    /// Reconciles the token of a holder. A survey found these running tasks of it.
-    async fn provision_surveyed(
+    /// Reconciles the token of a holder. These running tasks of it were found.
+    async fn provision_found(
         &self,
         holder: &TokenHolder,
         tasks: &[TaskArn],
@@ -334,7 +334,7 @@ impl Applier {
                     match deadline.run(self.tokens.show_orphan(&holder, &token)).await {
                         // Then it is updated, or another token is created.
                         Ok(shown) => {
-                            let provisioned = self.provision_surveyed(&holder, &planned.tasks, None, deadline).await;
+                            let provisioned = self.provision_found(&holder, &planned.tasks, None, deadline).await;
                             provisioned.map(|effect| effect.max(shown))
                         }
                         Err(error) => Err(error),

@@ -189,7 +189,7 @@ impl TaskEvents {
         concurrently(work).await.into_iter().flatten().collect()
     }
 
-    /// Sweeps that the controller ordered itself: one after the other, because each surveys clusters.
+    /// Sweeps that the controller ordered itself: one after the other, because each reads clusters.
     async fn ordered_sweeps(&self, sorted: &Sorted, deadline: Deadline) -> Failures<usize> {
         let mut failures = Failures::new();
         let (clusters, messages) = &sorted.lost_nodes;

@@ -14,7 +14,7 @@ use mesh::{
     broken::LoginTokens,
     tenancy::Tenancy,
 };
-use observe::{CallError, Deadline, Problem, Reach, Survey, concurrently, roles_of};
+use observe::{CallError, Deadline, Problem, Reach, World, concurrently, roles_of};
 use report::Blocked;
 
 use super::{
@@ -109,13 +109,13 @@ impl Repairs {
     pub(super) async fn admitted(
         &self,
         found: Vec<Found>,
-        survey: &Survey,
+        world: &World,
         deadline: Deadline,
         report: &mut RepairReport,
     ) -> Vec<Found> {
         let (lacking, mut admitted): (Vec<Found>, Vec<Found>) =
             found.into_iter().partition(|found| !found.difference.instances.is_empty());
-        if lacking.is_empty() || survey.are_acls_off {
+        if lacking.is_empty() || world.are_acls_off {
             admitted.extend(lacking);
             return admitted;
         }
@@ -131,7 +131,7 @@ impl Repairs {
             }
         };
         let own = &self.context.scope.consul_hosts;
-        let logins = LoginTokens::new(&survey.observed.tokens, []);
+        let logins = LoginTokens::new(&world.observed.tokens, []);
         let tokens = self.token_facts(datacenter, &logins, deadline, report).await;
         let mut unproven = Vec::new();
         for candidate in lacking.into_iter().map(Candidate::new) {
@@ -143,7 +143,7 @@ impl Repairs {
         if unproven.is_empty() {
             return admitted;
         }
-        let hosts = HostsOfServices::of(survey, &logins, &tokens, own);
+        let hosts = HostsOfServices::of(world, &logins, &tokens, own);
         let candidates = unproven.iter().map(|(candidate, _)| candidate);
         let proofs = self.role_proofs(candidates, hosts, &tokens.datacenter, deadline, report).await;
         for (candidate, token) in unproven {
@@ -241,9 +241,9 @@ struct HostsOfServices<'a> {
 }
 
 impl<'a> HostsOfServices<'a> {
-    fn of(survey: &Survey, logins: &LoginTokens<'_>, tokens: &TokenFacts, own: &'a BTreeSet<String>) -> Self {
+    fn of(world: &World, logins: &LoginTokens<'_>, tokens: &TokenFacts, own: &'a BTreeSet<String>) -> Self {
         let mut proven: BTreeMap<(String, Tenancy), BTreeSet<String>> = BTreeMap::new();
-        for running in &survey.running {
+        for running in &world.running {
             let (Ok(expected), Ok(config)) = (running.expected(), running.config()) else { continue };
             let hosts = config.login().and_then(LoginConfig::comparable_hosts);
             let (Some(claim), Some(hosts)) = (running.claim(&expected), hosts) else { continue };

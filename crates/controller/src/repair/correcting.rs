@@ -12,7 +12,7 @@ use mesh::{
     scope::Scope,
     tenancy::Tenancy,
 };
-use observe::{Deadline, OutOfTime, Problem, Survey, concurrently};
+use observe::{Deadline, OutOfTime, Problem, World, concurrently};
 use report::{Blocked, Waiting};
 use tokio::time::{Instant, sleep_until};
 
@@ -46,14 +46,8 @@ impl Repairs {
     /// Corrects the checks of tasks whose health-sync has stopped. Then reads the other tasks with a status that contradicts
     /// ECS once more, and the repaired ones: their health-sync remembers a health that it wrote before the repair. The
     /// first read of the repaired ones is here, after writes that may take a while.
-    pub(crate) async fn recheck(
-        &self,
-        recheck: Recheck,
-        survey: &Survey,
-        deadline: Deadline,
-        report: &mut RepairReport,
-    ) {
-        let source = PlanSource::Survey(&survey.observed.secrets);
+    pub(crate) async fn recheck(&self, recheck: Recheck, world: &World, deadline: Deadline, report: &mut RepairReport) {
+        let source = PlanSource::World(&world.observed.secrets);
         let Recheck { found, repaired, first_read_at, corrections } = recheck;
         let (Some(mut first_read_at), Some(mut corrections)) = (first_read_at, corrections) else { return };
         let scope = &self.context.scope;
@@ -67,7 +61,7 @@ impl Repairs {
             let catalog = Catalog::new(&[], &[], &read);
             let running = without_reporter.into_iter().map(|found| found.running.clone());
             let contradictions = running.filter_map(|running| Contradiction::of(running, &catalog, |_| true));
-            let known = (&read[..], &survey.observed.checks[..]);
+            let known = (&read[..], &world.observed.checks[..]);
             self.correct(contradictions.collect(), known, &mut corrections, source, deadline, report).await;
         }
         let mut first = FirstRead::default();
@@ -102,7 +96,7 @@ impl Repairs {
         let catalog = Catalog::new(&[], &[], &read);
         let is_unchanged = |check: &HealthCheck| first.is_unchanged(check);
         let contradictions = active.filter_map(|running| Contradiction::of(running, &catalog, is_unchanged));
-        let known = (&read[..], &survey.observed.checks[..]);
+        let known = (&read[..], &world.observed.checks[..]);
         self.correct(contradictions.collect(), known, &mut corrections, source, deadline, report).await;
     }
 
@@ -120,19 +114,19 @@ impl Repairs {
         checks
     }
 
-    /// Corrects the checks of tasks. `read` are the checks of their nodes, read just now; `surveyed` are the checks of all
-    /// nodes, from the survey.
+    /// Corrects the checks of tasks. `read` are the checks of their nodes, read just now; `earlier` are the checks of all
+    /// nodes, from the world.
     async fn correct(
         &self,
         mut contradictions: Vec<Contradiction>,
-        (read, surveyed): (&[HealthCheck], &[HealthCheck]),
+        (read, earlier): (&[HealthCheck], &[HealthCheck]),
         corrections: &mut Corrections,
         source: PlanSource<'_>,
         deadline: Deadline,
         report: &mut RepairReport,
     ) {
         let nodes: BTreeSet<&str> = read.iter().map(|check| check.node.as_str()).collect();
-        let now = surveyed.iter().filter(|check| !nodes.contains(check.node.as_str())).chain(read);
+        let now = earlier.iter().filter(|check| !nodes.contains(check.node.as_str())).chain(read);
         let tasks = contradictions.iter_mut().map(|it| (&it.running, &mut it.checks)).collect();
         report.hold_back(tasks, now, corrections);
         let planned = contradictions.iter().filter_map(|it| correction(&it.running, &it.checks)).collect();

@@ -14,7 +14,7 @@ use mesh::{
     repair::{Catalog, Difference, NotRepaired, Statuses},
     scope::Scope,
 };
-use observe::{Problem, Survey};
+use observe::{Problem, World};
 use report::{ClusterReport, Skipped};
 
 use crate::{
@@ -131,17 +131,17 @@ impl RepairReport {
 
 /// Reports the broken ones among the running tasks of clusters that were read completely. Each is announced, unless there is no
 /// `announcer`. A task that is proven by its role uses this Consul, so its tokens are gone if Consul lists none.
-pub(crate) fn report_broken(survey: &Survey, announcer: Option<&Announcer>, report: &mut RepairReport) {
-    let running = survey.running.iter().map(|running| (&running.cluster, running.task.arn.id()));
-    let logins = LoginTokens::new(&survey.observed.tokens, running);
-    for running in survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster)) {
+pub(crate) fn report_broken(world: &World, announcer: Option<&Announcer>, report: &mut RepairReport) {
+    let running = world.running.iter().map(|running| (&running.cluster, running.task.arn.id()));
+    let logins = LoginTokens::new(&world.observed.tokens, running);
+    for running in world.running.iter().filter(|running| world.has_read_all_of(&running.cluster)) {
         let is_known = report.proven_by_role.contains(&running.task.arn);
         let tokens = logins.of_running(&running.cluster, running.task.arn.id()).or_else(|| is_known.then_some(0));
-        let Some(broken) = running.broken(tokens, survey.began) else { continue };
+        let Some(broken) = running.broken(tokens, world.began) else { continue };
         let why = format!("{broken}; {}", running.replacement());
         if let Some(announcer) = announcer {
             let in_consul = match broken {
-                Broken::ProxyStopped => instances_of(running, &survey.observed),
+                Broken::ProxyStopped => instances_of(running, &world.observed),
                 Broken::NoTokens => "no login token".to_owned(),
                 Broken::OneToken => "one login token".to_owned(),
             };

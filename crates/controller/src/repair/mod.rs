@@ -3,7 +3,7 @@
 //! this Consul has not admitted (`admitting`).
 //!
 //! ```text
-//!  survey: tasks, then catalog ─▶ compare ─▶ describe again ─▶ proof ─▶ register what is missing ─▶ describe again ─▶ deregister what ended
+//!  world: tasks, then catalog ─▶ compare ─▶ describe again ─▶ proof ─▶ register what is missing ─▶ describe again ─▶ deregister what ended
 //!                                                  └─▶ statuses that contradict ECS ─▶ a minute later, unchanged ─▶ guard ─▶ correct
 //!                                                       of a task without a reporter ─▶ at once ──────────────────┘
 //! ```
@@ -25,7 +25,7 @@ use mesh::{
     repair::{Catalog, NotRepaired, opts_out},
     settings::RepairMode,
 };
-use observe::{Deadline, Problem, Survey, SweepOrder, concurrently};
+use observe::{Deadline, Problem, SweepOrder, World, concurrently};
 use report::Healing;
 use tokio::time::Instant;
 
@@ -55,11 +55,11 @@ pub(crate) struct Repairs {
 }
 
 impl Repairs {
-    /// Compares the running tasks of a survey with the catalog, and registers what is missing as the settings and the order
+    /// Compares the running tasks of a world with the catalog, and registers what is missing as the settings and the order
     /// say. Returns what [`Self::recheck`] compares once more.
     pub(crate) async fn register(
         &self,
-        survey: &Survey,
+        world: &World,
         order: &SweepOrder,
         deadline: Deadline,
     ) -> (RepairReport, Recheck) {
@@ -68,10 +68,10 @@ impl Repairs {
         if scope.repair == RepairMode::Off && !order.dry_run {
             return (report, Recheck::default());
         }
-        let catalog = Catalog::new(&survey.nodes, &survey.observed.instances, &survey.observed.checks);
+        let catalog = Catalog::new(&world.nodes, &world.observed.instances, &world.observed.checks);
         // Copied one at a time: most lack nothing.
-        let running = survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster)).cloned();
-        let first = compare(running, &catalog, scope, survey.began, &mut report);
+        let running = world.running.iter().filter(|running| world.has_read_all_of(&running.cluster)).cloned();
+        let first = compare(running, &catalog, scope, world.began, &mut report);
         if first.is_empty() {
             return (report, Recheck::default());
         }
@@ -79,20 +79,20 @@ impl Repairs {
         let running = self.still_running(first, deadline, &mut report).await;
         let running = self.with_current_definitions(running, deadline, &mut report).await;
         let first_read_at = Instant::now();
-        let found = compare(running, &catalog, scope, survey.began, &mut report);
+        let found = compare(running, &catalog, scope, world.began, &mut report);
         for found in &found {
             if let Some(why) = &found.unconfirmed {
                 report.leave(&found.running, why);
             }
         }
         let found = self.without_opted_out(found, deadline, &mut report).await;
-        let found = self.admitted(found, survey, deadline, &mut report).await;
+        let found = self.admitted(found, world, deadline, &mut report).await;
         let corrections = Corrections::new((!order.force).then_some(scope.max_delete));
         if order.dry_run || scope.repair == RepairMode::Report {
-            report.plan(found, &survey.observed.checks, corrections, scope);
+            report.plan(found, &world.observed.checks, corrections, scope);
             return (report, Recheck::default());
         }
-        let source = PlanSource::Survey(&survey.observed.secrets);
+        let source = PlanSource::World(&world.observed.secrets);
         let mut repaired = self.register_missing(&found, source, deadline, &mut report).await;
         if !scope.mode.acts() {
             // Nothing was registered, so that nothing else has to be compared.

@@ -3,7 +3,7 @@
 //! The second look is at tasks that ECS did not know and whose age is not known. There is no state store: the
 //! memory is a delayed message to the functions' own queue, as for idle checks. It survives every execution environment, needs
 //! no further service or permission, and cannot become wrong, because it names tasks, and not what to delete. When it arrives,
-//! longer than ECS's answers may lag after the tasks were seen in Consul, the same clusters are surveyed, planned and judged
+//! longer than ECS's answers may lag after the tasks were seen in Consul, the same clusters are read, planned and judged
 //! again. A task that ECS then still does not know is gone. A second look asks for no further one: the next sweep does.
 
 mod summary;
@@ -20,7 +20,7 @@ use mesh::{
     settings::{PlanSettings, RepairMode},
     task::TaskPhase,
 };
-use observe::{CallError, ClusterStatuses, Deadline, Problem, Survey, SweepCause, SweepOrder, Waited};
+use observe::{CallError, ClusterStatuses, Deadline, Problem, SweepCause, SweepOrder, Waited, World};
 use report::{ErrorLabel, Event, LogAction, LogLine, LogOutcome, PlannedAction, SweepReport, TrippedGuard};
 use telemetry::Counted;
 use tokio::time::Instant;
@@ -38,7 +38,7 @@ use crate::{
     repair::{RepairReport, Repairs, report_broken},
 };
 
-/// How often the clusters are surveyed within one invocation, because another writer changed an object since it was
+/// How often the clusters are read within one invocation, because another writer changed an object since it was
 /// read.
 const MAX_ATTEMPTS: usize = 2;
 /// The most tasks that one message names, of 256 KiB. The next sweep names the others.
@@ -55,30 +55,30 @@ pub(crate) struct Sweep {
 }
 
 impl Sweep {
-    /// Surveys whole clusters, and applies what time and the guard allow of the plan.
+    /// Reads whole clusters, and applies what time and the guard allow of the plan.
     pub(crate) async fn run(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let (mut swept, start) = (Swept::default(), Instant::now());
         for attempt in 1..=MAX_ATTEMPTS {
-            let (mut survey, nodes) = Box::pin(self.survey(order, attempt == 1, &mut swept, deadline)).await;
-            let mut divided = self.plan_sweep(&survey, order);
-            divided.allowed = within_quotas(divided.allowed, &mut survey.problems);
+            let (mut world, nodes) = Box::pin(self.read_world(order, attempt == 1, &mut swept, deadline)).await;
+            let mut divided = self.plan_sweep(&world, order);
+            divided.allowed = within_quotas(divided.allowed, &mut world.problems);
             if order.dry_run {
-                Box::pin(self.dry_run(order, (survey, nodes), divided, &mut swept, deadline)).await;
+                Box::pin(self.dry_run(order, (world, nodes), divided, &mut swept, deadline)).await;
                 break;
             }
-            let source = PlanSource::Survey(&survey.observed.secrets);
+            let source = PlanSource::World(&world.observed.secrets);
             let outcomes = self.applier.apply(std::mem::take(&mut divided.allowed), source, deadline).await;
             let (conflicts, finished): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Outcome::is_conflict);
             swept.add(finished);
             if conflicts.is_empty() || attempt == MAX_ATTEMPTS {
                 swept.add(conflicts);
                 // Before the repairs, which wait.
-                let asked = self.ask_for_second_look(order, &survey, &divided.waiting, deadline).await;
-                survey.problems.extend(asked.err().map(|error| Problem::new(None, error)));
+                let asked = self.ask_for_second_look(order, &world, &divided.waiting, deadline).await;
+                world.problems.extend(asked.err().map(|error| Problem::new(None, error)));
                 if order.waited().is_none() {
-                    swept.repair(self.repair(&survey, order, deadline).await);
+                    swept.repair(self.repair(&world, order, deadline).await);
                 }
-                swept.end(survey, divided);
+                swept.end(world, divided);
                 break;
             }
         }
@@ -87,15 +87,15 @@ impl Sweep {
         report
     }
 
-    /// Surveys the clusters of an order, and creates what their tasks lack in Consul. `is_first`: whether it is the first attempt.
+    /// Reads the clusters of an order, and creates what their tasks lack in Consul. `is_first`: whether it is the first attempt.
     /// Returns the nodes that were missing as well.
-    async fn survey(
+    async fn read_world(
         &self,
         order: &SweepOrder,
         is_first: bool,
         swept: &mut Swept,
         deadline: Deadline,
-    ) -> (Survey, Vec<ClusterPlace>) {
+    ) -> (World, Vec<ClusterPlace>) {
         let began = self.context.now();
         let statuses = self.context.observer.cluster_statuses(&order.named(), deadline).await;
         let creates = !order.dry_run && order.waited().is_none();
@@ -107,40 +107,40 @@ impl Sweep {
                 Trigger::Event | Trigger::Sweep => self.bootstrap.run_if_due(&statuses, deadline).await,
             });
         }
-        let mut survey = self.context.observer.survey(order, began, &statuses, deadline).await;
-        for (cluster, tasks) in std::mem::take(&mut survey.waiting) {
-            survey.observed.leave_out(&cluster, &tasks);
+        let mut world = self.context.observer.read_world(order, began, &statuses, deadline).await;
+        for (cluster, tasks) in std::mem::take(&mut world.waiting) {
+            world.observed.leave_out(&cluster, &tasks);
         }
-        let nodes = self.missing_nodes(&survey, &statuses);
+        let nodes = self.missing_nodes(&world, &statuses);
         if creates {
-            let mut missing = self.bootstrap.create_namespaces(&required_places(&survey), deadline).await;
+            let mut missing = self.bootstrap.create_namespaces(&required_places(&world), deadline).await;
             if self.context.scope.repair == RepairMode::On {
                 missing.extend(self.bootstrap.create_missing(&nodes, deadline).await);
             }
             swept.set_missing(missing);
         }
-        (survey, nodes)
+        (world, nodes)
     }
 
     /// Adds what a plan would do now to the results.
     async fn dry_run(
         &self,
         order: &SweepOrder,
-        (survey, nodes): (Survey, Vec<ClusterPlace>),
+        (world, nodes): (World, Vec<ClusterPlace>),
         mut divided: Divided,
         swept: &mut Swept,
         deadline: Deadline,
     ) {
         let allowed = std::mem::take(&mut divided.allowed);
-        let outcomes = self.applier.dry_run(allowed, &survey.observed.secrets, deadline).await;
-        let mut repairs = self.repair(&survey, order, deadline).await;
+        let outcomes = self.applier.dry_run(allowed, &world.observed.secrets, deadline).await;
+        let mut repairs = self.repair(&world, order, deadline).await;
         for (cluster, _) in nodes {
             let node = cluster.to_string();
             repairs.of(&cluster).planned.push(PlannedAction::CreateNode { node });
         }
-        swept.plan(outcomes, &waiting_tokens(&survey.observed, self.plan_settings(&survey, order)));
+        swept.plan(outcomes, &waiting_tokens(&world.observed, self.plan_settings(&world, order)));
         swept.repair(repairs);
-        swept.end(survey, divided);
+        swept.end(world, divided);
     }
 
     /// Counts what the sweep has done in the time that it `took`, and reports it.
@@ -167,38 +167,38 @@ impl Sweep {
     }
 
     /// Repairs running tasks, and reports those that cannot be repaired.
-    async fn repair(&self, survey: &Survey, order: &SweepOrder, deadline: Deadline) -> RepairReport {
-        let (mut report, recheck) = self.repairs.register(survey, order, deadline).await;
+    async fn repair(&self, world: &World, order: &SweepOrder, deadline: Deadline) -> RepairReport {
+        let (mut report, recheck) = self.repairs.register(world, order, deadline).await;
         // The events of the same batch wait for this sweep, which therefore waits for nothing: the next one compares again.
         if !matches!(order.cause, SweepCause::NodeLost) {
-            self.repairs.recheck(recheck, survey, deadline, &mut report).await;
+            self.repairs.recheck(recheck, world, deadline, &mut report).await;
         }
         let announcer = (!order.dry_run).then_some(&self.context.announcer);
-        report_broken(survey, announcer, &mut report);
+        report_broken(world, announcer, &mut report);
         report
     }
 
-    /// The settings of the sweep's plan. Every read is later than the start of the survey.
-    fn plan_settings(&self, survey: &Survey, order: &SweepOrder) -> PlanSettings<'_> {
-        PlanSettings { trigger: order.trigger(), ..self.context.scope.plan_settings(survey.began) }
+    /// The settings of the sweep's plan. Every read is later than `World::began`.
+    fn plan_settings(&self, world: &World, order: &SweepOrder) -> PlanSettings<'_> {
+        PlanSettings { trigger: order.trigger(), ..self.context.scope.plan_settings(world.began) }
     }
 
     /// The nodes of existing clusters that Consul does not have.
-    fn missing_nodes(&self, survey: &Survey, statuses: &ClusterStatuses) -> Vec<ClusterPlace> {
+    fn missing_nodes(&self, world: &World, statuses: &ClusterStatuses) -> Vec<ClusterPlace> {
         let scope = &self.context.scope;
         if !self.bootstrap.creates_nodes() {
             return Vec::new();
         }
         let active = active(statuses);
-        let missing = survey.nodes.iter().filter(|node| !node.exists && active.contains(&node.cluster));
+        let missing = world.nodes.iter().filter(|node| !node.exists && active.contains(&node.cluster));
         let is_set_up = |node: &&NodeReading| scope.tenancies_of(&node.cluster).contains(&node.tenancy.home());
         missing.filter(is_set_up).map(|node| (node.cluster.clone(), node.tenancy.home())).collect()
     }
 
     /// The plan, as the guard divides it.
-    fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> Divided {
+    fn plan_sweep(&self, world: &World, order: &SweepOrder) -> Divided {
         let scope = &self.context.scope;
-        let mut planned = plan(&survey.observed, self.plan_settings(survey, order));
+        let mut planned = plan(&world.observed, self.plan_settings(world, order));
         // A random start, so that repeated timeouts do not always omit the same actions.
         let count = planned.len();
         if count > 0 {
@@ -207,11 +207,11 @@ impl Sweep {
         let guard = Guard {
             limit: if order.force { MaxDeletePercent::NO_LIMIT } else { scope.max_delete },
             bounds: &scope.bounds,
-            now: survey.began,
+            now: world.began,
             waited: order.waited().map(|waited| &waited.tasks),
             is_forced: order.waited().is_some_and(|waited| waited.is_forced),
         };
-        guard.divide(planned, &survey.observed)
+        guard.divide(planned, &world.observed)
     }
 
     /// Counts, logs and announces which clusters the guard has stopped.
@@ -239,7 +239,7 @@ impl Sweep {
     async fn ask_for_second_look(
         &self,
         order: &SweepOrder,
-        survey: &Survey,
+        world: &World,
         waiting: &[(Planned, Wait)],
         deadline: Deadline,
     ) -> Result<(), CallError> {
@@ -252,7 +252,7 @@ impl Sweep {
             }
         }
         let scope = &self.context.scope;
-        let is_needed = !tasks.is_empty() || survey.is_emptiness_unproven;
+        let is_needed = !tasks.is_empty() || world.is_emptiness_unproven;
         if !is_needed || order.waited().is_some() || !scope.mode.acts() {
             return Ok(());
         }
@@ -262,7 +262,7 @@ impl Sweep {
         deadline.run(self.context.queue.send_later(&[Message::second_look(&request)], delay)).await
     }
 
-    /// Surveys the clusters of tasks again that an earlier sweep did not find in ECS.
+    /// Reads the clusters of tasks again that an earlier sweep did not find in ECS.
     pub(crate) async fn second_look(
         &self,
         request: &SecondLook,
@@ -355,7 +355,7 @@ fn log(report: &SweepReport) {
 }
 
 /// The tenancies of active tasks, in their clusters.
-fn required_places(survey: &Survey) -> BTreeSet<ClusterPlace> {
-    let active = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+fn required_places(world: &World) -> BTreeSet<ClusterPlace> {
+    let active = world.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
     active.map(|task| (task.cluster.clone(), task.tenancy.clone())).collect()
 }

@@ -14,7 +14,7 @@ use mesh::{
     scope::Scope,
     time::elapsed,
 };
-use observe::{Reach, Reading, Survey, SweepOrder};
+use observe::{Reach, Reading, SweepOrder, World};
 use report::{
     Blocked, ClusterReport, ErrorLabel, PlannedAction, Problem as ProblemReport, Skipped, SweepOutcome, SweepReport,
     SweptStatus, Waiting,
@@ -48,7 +48,7 @@ pub(super) struct Swept {
     /// Of the last attempt: it tries again what the attempt before it could not create.
     missing: Vec<(Reach, ProblemReport)>,
     outcomes: Vec<Outcome>,
-    last: Option<(Survey, Divided)>,
+    last: Option<(World, Divided)>,
     planned: Vec<(ClusterArn, PlannedAction)>,
     waiting: Vec<(ClusterArn, Waiting)>,
     repairs: RepairReport,
@@ -84,9 +84,9 @@ impl Swept {
         self.add(others);
     }
 
-    /// The last survey, and what is left of its plan.
-    pub(super) fn end(&mut self, survey: Survey, left: Divided) {
-        self.last = Some((survey, left));
+    /// The last world, and what is left of its plan.
+    pub(super) fn end(&mut self, world: World, left: Divided) {
+        self.last = Some((world, left));
     }
 
     /// How many objects the sweep had to change because events had missed them.
@@ -97,17 +97,17 @@ impl Swept {
 
     /// Whether the sweep has read every cluster of the deployment.
     pub(super) fn is_full(&self) -> bool {
-        self.last.as_ref().is_some_and(|(survey, _)| survey.is_full)
+        self.last.as_ref().is_some_and(|(world, _)| world.is_full)
     }
 
     /// How many tasks stopped longer ago than their events take, with entries in Consul that the sweep had to remove.
     /// `interval` is the time between sweeps.
     pub(super) fn missed_events(&self, interval: Duration) -> usize {
-        let Some((survey, _)) = &self.last else { return 0 };
+        let Some((world, _)) = &self.last else { return 0 };
         let lag = event_lag(interval);
-        let stopped = survey.observed.tasks.iter().filter_map(|task| Some((&task.arn, task.stopped_at?)));
+        let stopped = world.observed.tasks.iter().filter_map(|task| Some((&task.arn, task.stopped_at?)));
         let stopped: BTreeMap<&TaskArn, Timestamp> = stopped.collect();
-        let is_late = |task: &&TaskArn| stopped.get(task).is_some_and(|at| elapsed(*at, survey.began) >= lag);
+        let is_late = |task: &&TaskArn| stopped.get(task).is_some_and(|at| elapsed(*at, world.began) >= lag);
         let is_removed = |outcome: &&Outcome| {
             let is_of_event = matches!(outcome.planned.action, Action::DeleteLoginToken(_) | Action::Deregister(_));
             is_of_event && matches!(outcome.result, Ok(Effect::Done))
@@ -118,13 +118,13 @@ impl Swept {
 
     pub(super) fn report(self, order: &SweepOrder, scope: &Scope) -> SweepReport {
         let Self { set_up, not_set_up, missing, outcomes, last, planned, waiting, repairs } = self;
-        let (survey, divided) = last.unwrap_or_default();
+        let (world, divided) = last.unwrap_or_default();
         let is_guarded = !divided.alarms.is_empty() || !repairs.alarms.is_empty();
-        let read = survey.problems.iter().chain(&repairs.problems);
+        let read = world.problems.iter().chain(&repairs.problems);
         let read = read.map(|problem| (problem.error.reach(), problem.report()));
         let (faults, problems) =
             problems(not_set_up.into_iter().chain(missing).chain(read), &set_up, &outcomes, order, &scope.clusters);
-        let mut reports = Reports::of_survey(&survey);
+        let mut reports = Reports::of_world(&world);
         for outcome in &outcomes {
             count(outcome, reports.of(&outcome.planned.cluster));
         }
@@ -143,23 +143,23 @@ impl Swept {
             () if !scope.mode.acts() => SweepOutcome::Observed,
             () => SweepOutcome::Done,
         };
-        let clusters = reports.in_order(&survey.readings);
+        let clusters = reports.in_order(&world.readings);
         SweepReport { mode: scope.mode, outcome, clusters, problems, faults, left_out: 0 }
     }
 }
 
-/// The reports of the clusters that were surveyed, and of those that only marks of tokens name.
+/// The reports of the clusters that were read, and of those that only marks of tokens name.
 struct Reports(BTreeMap<ClusterArn, ClusterReport>);
 
 impl Reports {
-    fn of_survey(survey: &Survey) -> Self {
-        Self(survey.readings.iter().map(|reading| (reading.cluster.clone(), found(reading, survey))).collect())
+    fn of_world(world: &World) -> Self {
+        Self(world.readings.iter().map(|reading| (reading.cluster.clone(), found(reading, world))).collect())
     }
 
     fn of(&mut self, cluster: &ClusterArn) -> &mut ClusterReport {
         self.0.entry(cluster.clone()).or_insert_with(|| ClusterReport {
             cluster_arn: cluster.to_string(),
-            status: SweptStatus::NotSurveyed,
+            status: SweptStatus::NotRead,
             ..ClusterReport::default()
         })
     }
@@ -196,7 +196,7 @@ impl Reports {
         *guard = Some(guard.as_ref().map_or_else(|| reason.to_owned(), |before| format!("{before}; {reason}")));
     }
 
-    /// The surveyed clusters in the order of their readings, then the others.
+    /// The clusters that were read in the order of their readings, then the others.
     fn in_order(mut self, readings: &[Reading]) -> Vec<ClusterReport> {
         let mut reports: Vec<ClusterReport> = readings.iter().filter_map(|it| self.0.remove(&it.cluster)).collect();
         reports.extend(self.0.into_values());
@@ -238,9 +238,9 @@ fn problems(
     (reports(faults), reports(problems))
 }
 
-fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
+fn found(reading: &Reading, world: &World) -> ClusterReport {
     let cluster = &reading.cluster;
-    let observed = &survey.observed;
+    let observed = &world.observed;
     let status = match (reading.is_judged, reading.is_deleted) {
         (false, _) => SweptStatus::Unread,
         (true, true) => SweptStatus::Deleted,
@@ -258,7 +258,7 @@ fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
         ),
         ("services".into(), observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count()),
     ]);
-    let skipped = survey.skipped.iter().filter(|skipped| skipped.cluster == *cluster);
+    let skipped = world.skipped.iter().filter(|skipped| skipped.cluster == *cluster);
     ClusterReport {
         cluster_arn: cluster.to_string(),
         status,

@@ -74,7 +74,7 @@ pub fn survey(evidence: &SurveyEvidence<'_>, now: Timestamp) -> SurveyReport {
 fn clusters(evidence: &SurveyEvidence<'_>) -> Vec<SurveyedCluster> {
     let plans = [Some(evidence.plan), evidence.unknown];
     let swept = plans.into_iter().flatten().flat_map(|plan| &plan.clusters);
-    let swept = swept.filter(|cluster| cluster.status != SweptStatus::NotSurveyed);
+    let swept = swept.filter(|cluster| cluster.status != SweptStatus::NotRead);
     let inspected: BTreeMap<&str, _> = evidence.inspection.clusters.iter().map(|it| (it.arn.as_str(), it)).collect();
     let cluster = |swept: &ClusterReport| {
         let read = inspected.get(swept.cluster_arn.as_str());

@@ -23,7 +23,7 @@ use mesh::{
 
 use super::{
     clusters::Clusters,
-    findings::{Skipped, Survey},
+    findings::{Skipped, World},
     order::SweepOrder,
 };
 use crate::{
@@ -43,7 +43,7 @@ impl Observer {
         order: &SweepOrder,
         clusters: &[ClusterArn],
         deadline: Deadline,
-        survey: &mut Survey,
+        world: &mut World,
     ) {
         let is_wanted = |token: &ListedToken| self.is_of(order, token);
         let (tokens, agents, synthetic_nodes, nodes) = futures::join!(
@@ -53,19 +53,19 @@ impl Observer {
             self.nodes(tenancy, clusters, deadline),
         );
         match tokens {
-            Ok(Some(tokens)) => survey.observed.tokens.extend(tokens),
-            Ok(None) => survey.are_acls_off = true,
-            Err(error) => survey.mark_unread(clusters, None, error),
+            Ok(Some(tokens)) => world.observed.tokens.extend(tokens),
+            Ok(None) => world.are_acls_off = true,
+            Err(error) => world.mark_unread(clusters, None, error),
         }
         match agents {
-            Ok(agents) => survey.observed.agents.extend(agents),
-            Err(error) => survey.mark_unread(clusters, None, error),
+            Ok(agents) => world.observed.agents.extend(agents),
+            Err(error) => world.mark_unread(clusters, None, error),
         }
         match synthetic_nodes {
-            Ok(nodes) => survey.synthetic_nodes.extend(nodes),
-            Err(error) => survey.mark_unread(clusters, None, error),
+            Ok(nodes) => world.synthetic_nodes.extend(nodes),
+            Err(error) => world.mark_unread(clusters, None, error),
         }
-        add_nodes(nodes, tenancy, survey);
+        add_nodes(nodes, tenancy, world);
     }
 
     /// Reads the nodes of `clusters` in one partition.
@@ -74,9 +74,9 @@ impl Observer {
         tenancy: &Tenancy,
         clusters: &[ClusterArn],
         deadline: Deadline,
-        survey: &mut Survey,
+        world: &mut World,
     ) {
-        add_nodes(self.nodes(tenancy, clusters, deadline).await, tenancy, survey);
+        add_nodes(self.nodes(tenancy, clusters, deadline).await, tenancy, world);
     }
 
     async fn nodes(&self, tenancy: &Tenancy, clusters: &[ClusterArn], deadline: Deadline) -> Nodes {
@@ -117,19 +117,19 @@ impl Observer {
 
     /// The checks on the nodes that exist: checks of stopping tasks have to be critical, and checks of running tasks have
     /// to say what ECS says. A node whose checks cannot be read counts as not read.
-    pub(super) async fn read_checks(&self, deadline: Deadline, survey: &mut Survey) {
-        let (existing, mut nodes): (Vec<_>, Vec<_>) = survey.nodes.drain(..).partition(|node| node.exists);
+    pub(super) async fn read_checks(&self, deadline: Deadline, world: &mut World) {
+        let (existing, mut nodes): (Vec<_>, Vec<_>) = world.nodes.drain(..).partition(|node| node.exists);
         let reads = existing.into_iter().map(|node| async move {
             let read = deadline.run(self.consul.node_checks(node.cluster.as_str(), &node.tenancy)).await;
             (node, read)
         });
         for (node, checks) in concurrently_in_order(reads).await {
-            if let Some(checks) = Problem::record(checks, Some(&node.cluster), &mut survey.problems) {
-                survey.observed.checks.extend(checks);
+            if let Some(checks) = Problem::record(checks, Some(&node.cluster), &mut world.problems) {
+                world.observed.checks.extend(checks);
                 nodes.push(node);
             }
         }
-        survey.nodes = nodes;
+        world.nodes = nodes;
     }
 
     /// Describes each task with an entry in Consul that ECS does not list, and adds those that are stopped or unknown
@@ -140,13 +140,13 @@ impl Observer {
         clusters: &Clusters,
         order: &SweepOrder,
         deadline: Deadline,
-        survey: &mut Survey,
+        world: &mut World,
     ) {
         let read = wanted.iter().filter(|cluster| clusters.is_read(cluster));
         let mut unlisted = Vec::new();
         for cluster in read {
-            let Unlisted { asked, waiting } = self::unlisted(cluster, clusters, order, survey);
-            survey.waiting.insert(cluster.clone(), waiting);
+            let Unlisted { asked, waiting } = self::unlisted(cluster, clusters, order, world);
+            world.waiting.insert(cluster.clone(), waiting);
             unlisted.push((cluster, asked));
         }
         // Concurrently: a cluster with many such tasks must not delay the others.
@@ -157,26 +157,26 @@ impl Observer {
             });
         let reads: Vec<_> = concurrently_in_order(reads).await;
         for (cluster, unlisted, answers) in reads {
-            let Some(answers) = Problem::record(answers, Some(cluster), &mut survey.problems) else { continue };
+            let Some(answers) = Problem::record(answers, Some(cluster), &mut world.problems) else { continue };
             let mut uncertain = BTreeSet::new();
             for (id, is_certain) in unlisted {
                 match (answers.existence(&TaskArn::in_cluster(cluster, &id)), is_certain) {
                     (Existence::Running(_) | Existence::Living | Existence::Ended { is_stopped: false }, _) => {}
                     (Existence::Ended { is_stopped: true }, _) => {
-                        survey.observed.tasks.push(self.gone_task(cluster, &id));
+                        world.observed.tasks.push(self.gone_task(cluster, &id));
                     }
                     (Existence::NotKnown, true) => {
                         let task = self.gone_task(cluster, &id);
                         // A deleted cluster has no tasks.
                         if !clusters.deleted.contains(cluster) {
-                            survey.observed.unknown.insert(task.arn.clone());
+                            world.observed.unknown.insert(task.arn.clone());
                         }
-                        survey.observed.tasks.push(task);
+                        world.observed.tasks.push(task);
                     }
                     (Existence::NotKnown, false) => drop(uncertain.insert(id)),
                 }
             }
-            skip_login_tokens(cluster, &uncertain, survey);
+            skip_login_tokens(cluster, &uncertain, world);
         }
     }
 
@@ -206,34 +206,34 @@ impl Observer {
 /// The nodes of clusters, or why one could not be read.
 type Nodes = Vec<(ClusterArn, Result<ClusterNode, CallError>)>;
 
-fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
+fn add_nodes(nodes: Nodes, tenancy: &Tenancy, world: &mut World) {
     for (cluster, node) in nodes {
         match node {
-            Ok(ClusterNode::OfNamesake(name)) => survey.skipped.push(Skipped {
+            Ok(ClusterNode::OfNamesake(name)) => world.skipped.push(Skipped {
                 cluster,
                 what: format!("node {name}"),
                 why: "its name differs from the cluster's ARN in case, which Consul ignores".to_owned(),
             }),
-            Ok(ClusterNode::Found(node)) => add_node(cluster, node, tenancy, survey),
-            Ok(ClusterNode::Missing) => survey.nodes.push(NodeReading::missing(cluster, tenancy.clone())),
-            Err(error) => survey.mark_unread(std::slice::from_ref(&cluster), Some(&cluster), error),
+            Ok(ClusterNode::Found(node)) => add_node(cluster, node, tenancy, world),
+            Ok(ClusterNode::Missing) => world.nodes.push(NodeReading::missing(cluster, tenancy.clone())),
+            Err(error) => world.mark_unread(std::slice::from_ref(&cluster), Some(&cluster), error),
         }
     }
 }
 
-fn add_node(cluster: ClusterArn, mut node: CatalogNode, tenancy: &Tenancy, survey: &mut Survey) {
-    survey.nodes.push(reading(&cluster, tenancy, &node));
+fn add_node(cluster: ClusterArn, mut node: CatalogNode, tenancy: &Tenancy, world: &mut World) {
+    world.nodes.push(reading(&cluster, tenancy, &node));
     let foreign = node.others.iter().map(|service| Skipped {
         cluster: cluster.clone(),
         what: format!("service {}", service.id),
         why: "its metadata has no ID of a task of the cluster".to_owned(),
     });
-    survey.skipped.extend(foreign);
-    if survey.is_deleted(&cluster) {
-        survey.observed.instances.extend(node.instances.iter().cloned());
-        survey.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy: tenancy.clone() });
+    world.skipped.extend(foreign);
+    if world.is_deleted(&cluster) {
+        world.observed.instances.extend(node.instances.iter().cloned());
+        world.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy: tenancy.clone() });
     } else {
-        survey.observed.instances.append(&mut node.instances);
+        world.observed.instances.append(&mut node.instances);
     }
 }
 
@@ -247,8 +247,8 @@ struct Unlisted {
 
 /// Of each owner of entries, at most [`ENTRIES_OF_ONE`] tasks are asked about, and in a second look those that it is to look at. That
 /// others wait is reported.
-fn unlisted(cluster: &ClusterArn, clusters: &Clusters, order: &SweepOrder, survey: &mut Survey) -> Unlisted {
-    let Survey { observed, problems, .. } = survey;
+fn unlisted(cluster: &ClusterArn, clusters: &Clusters, order: &SweepOrder, world: &mut World) -> Unlisted {
+    let World { observed, problems, .. } = world;
     let listed: BTreeSet<&TaskId> = clusters.tasks(cluster).iter().map(|task| task.arn.id()).collect();
     let mut unlisted: BTreeMap<&TaskId, Mention> = mentioned(observed, cluster);
     unlisted.retain(|id, _| !listed.contains(id));
@@ -273,10 +273,10 @@ struct Mention {
 }
 
 /// Skips the login tokens of tasks that may be of another account's cluster of the same name.
-fn skip_login_tokens(cluster: &ClusterArn, tasks: &BTreeSet<TaskId>, survey: &mut Survey) {
+fn skip_login_tokens(cluster: &ClusterArn, tasks: &BTreeSet<TaskId>, world: &mut World) {
     let belongs = |login: &LoginMark| tasks.contains(&login.task) && cluster.is_named_by(&login.cluster);
-    survey.observed.tokens.retain(|token| !token.login().is_some_and(belongs));
-    survey.skipped.extend(tasks.iter().map(|id| Skipped {
+    world.observed.tokens.retain(|token| !token.login().is_some_and(belongs));
+    world.skipped.extend(tasks.iter().map(|id| Skipped {
         cluster: cluster.clone(),
         what: format!("login token of task {id}"),
         why: "it names the cluster without an account, and ECS does not know the task".to_owned(),
@@ -313,8 +313,8 @@ fn mentioned<'a>(observed: &'a Observed, cluster: &ClusterArn) -> BTreeMap<&'a T
 }
 
 /// Removes uncertain tokens from what was observed.
-pub(super) fn skip_uncertain_tokens(scope: &Scope, survey: &mut Survey) {
-    let Survey { observed, skipped, out_of_reach, readings, .. } = survey;
+pub(super) fn skip_uncertain_tokens(scope: &Scope, world: &mut World) {
+    let World { observed, skipped, out_of_reach, readings, .. } = world;
     let (secrets, tasks) = (&observed.secrets, &observed.tasks);
     let is_required = |holder: &TokenHolder| {
         let mut active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);

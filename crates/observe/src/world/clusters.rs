@@ -1,4 +1,4 @@
-//! The clusters of a survey in ECS.
+//! The clusters of a world in ECS.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

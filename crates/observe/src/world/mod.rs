@@ -1,4 +1,4 @@
-//! Surveys whole clusters: their tasks in ECS, and their entries in Consul and Secrets Manager, in an order in which each
+//! Reads whole clusters: their tasks in ECS, and their entries in Consul and Secrets Manager, in an order in which each
 //! read can only add to the previous ones. A failed read is a problem, and nothing that depends on it is deleted.
 
 mod clusters;
@@ -35,7 +35,7 @@ use tracing::warn;
 
 use self::clusters::Clusters;
 pub use self::{
-    findings::{Reading, Skipped, Survey},
+    findings::{Reading, Skipped, World},
     order::{SweepCause, SweepOrder, Waited},
 };
 use crate::{
@@ -49,50 +49,50 @@ use crate::{
 };
 
 impl Observer {
-    /// Surveys the clusters of an order, whose statuses in ECS are `statuses`: they were read after `began`.
-    pub async fn survey(
+    /// Reads the clusters of an order, whose statuses in ECS are `statuses`: they were read after `began`.
+    pub async fn read_world(
         &self,
         order: &SweepOrder,
         began: Timestamp,
         statuses: &ClusterStatuses,
         deadline: Deadline,
-    ) -> Survey {
-        let mut survey = Survey { began, ..Survey::default() };
-        let mut clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
+    ) -> World {
+        let mut world = World { began, ..World::default() };
+        let mut clusters = self.read_clusters(order, statuses, deadline, &mut world).await;
         let arns = clusters.read.values().flatten().filter_map(|task| task.definition.as_ref());
         let definitions = self.definitions(arns, deadline).await;
         let found = clusters.found.iter().filter(|cluster| order.includes(cluster)).cloned();
         let (namesakes, mut wanted): (Vec<ClusterArn>, Vec<ClusterArn>) =
             found.partition(|cluster| clusters.namesakes.contains(cluster));
         for cluster in &namesakes {
-            survey.refuse(cluster, &clusters);
+            world.refuse(cluster, &clusters);
         }
         for cluster in &wanted {
-            self.add_tasks(cluster, &clusters, &definitions, &mut survey);
+            self.add_tasks(cluster, &clusters, &definitions, &mut world);
         }
-        survey.partitions = self.partitions(&wanted, deadline, &mut survey).await;
-        for tenancy in survey.partitions.clone() {
-            self.read_partition(&tenancy, order, &wanted, deadline, &mut survey).await;
+        world.partitions = self.partitions(&wanted, deadline, &mut world).await;
+        for tenancy in world.partitions.clone() {
+            self.read_partition(&tenancy, order, &wanted, deadline, &mut world).await;
         }
-        let unlisted = self.find_unlisted(order, &mut clusters, deadline, &mut survey).await;
+        let unlisted = self.find_unlisted(order, &mut clusters, deadline, &mut world).await;
         for cluster in &unlisted {
-            self.add_tasks(cluster, &clusters, &definitions, &mut survey);
+            self.add_tasks(cluster, &clusters, &definitions, &mut world);
         }
-        for tenancy in survey.partitions.clone() {
-            self.read_nodes(&tenancy, &unlisted, deadline, &mut survey).await;
+        for tenancy in world.partitions.clone() {
+            self.read_nodes(&tenancy, &unlisted, deadline, &mut world).await;
         }
         wanted.extend(unlisted);
-        survey.is_full = order.clusters.is_empty() && clusters.are_all_read() && survey.unread.is_empty();
-        self.find_gone_tasks(&wanted, &clusters, order, deadline, &mut survey).await;
-        self.read_secrets(deadline, &mut survey).await;
-        consul::skip_uncertain_tokens(&self.scope, &mut survey);
-        let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
-        survey.is_emptiness_unproven = clusters.is_emptiness_unproven(order, &survey.observed);
-        let proves_idleness = clusters.can_prove_idleness(order, &survey.unread) && !survey.is_emptiness_unproven;
-        survey.observed.coverage = Coverage::Clusters(every_task.filter(|_| proves_idleness));
-        self.read_checks(deadline, &mut survey).await;
-        Box::pin(self.read_hosts(deadline, &mut survey)).await;
-        survey
+        world.is_full = order.clusters.is_empty() && clusters.are_all_read() && world.unread.is_empty();
+        self.find_gone_tasks(&wanted, &clusters, order, deadline, &mut world).await;
+        self.read_secrets(deadline, &mut world).await;
+        consul::skip_uncertain_tokens(&self.scope, &mut world);
+        let every_task = self.every_task(world.began, &clusters, &definitions, &mut world.problems);
+        world.is_emptiness_unproven = clusters.is_emptiness_unproven(order, &world.observed);
+        let proves_idleness = clusters.can_prove_idleness(order, &world.unread) && !world.is_emptiness_unproven;
+        world.observed.coverage = Coverage::Clusters(every_task.filter(|_| proves_idleness));
+        self.read_checks(deadline, &mut world).await;
+        Box::pin(self.read_hosts(deadline, &mut world)).await;
+        world
     }
 
     /// The tasks of all clusters of the deployment: every one of them may have a task of a service.
@@ -101,13 +101,13 @@ impl Observer {
         order: &SweepOrder,
         statuses: &ClusterStatuses,
         deadline: Deadline,
-        survey: &mut Survey,
+        world: &mut World,
     ) -> Clusters {
         let mut clusters = Clusters::default();
         let statuses = match statuses {
             Ok(statuses) => statuses,
             Err(error) => {
-                survey.problems.push(Problem::new(None, error.clone()));
+                world.problems.push(Problem::new(None, error.clone()));
                 clusters.found.extend(self.scope.clusters.named());
                 return clusters;
             }
@@ -128,7 +128,7 @@ impl Observer {
                 }
                 ClusterStatus::Unknown => {
                     let error = CallError::from(EcsError::UnknownCluster(cluster.clone()));
-                    survey.problems.push(Problem::new(Some(cluster), error));
+                    world.problems.push(Problem::new(Some(cluster), error));
                 }
             }
         }
@@ -136,21 +136,21 @@ impl Observer {
             existing.into_iter().map(|cluster| async move { (cluster, deadline.run(self.tasks_of(cluster)).await) });
         let read: Vec<_> = concurrently_in_order(reads).await;
         for (cluster, tasks) in read {
-            let tasks = Problem::record(tasks, Some(cluster), &mut survey.problems);
+            let tasks = Problem::record(tasks, Some(cluster), &mut world.problems);
             clusters.read.extend(tasks.map(|tasks| (cluster.clone(), tasks)));
         }
         clusters
     }
 
     /// The secrets of holders that require a token or have one in Consul.
-    async fn read_secrets(&self, deadline: Deadline, survey: &mut Survey) {
-        let tasks = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+    async fn read_secrets(&self, deadline: Deadline, world: &mut World) {
+        let tasks = world.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
         let required: BTreeSet<TokenHolder> = tasks
             .filter_map(|task| task.identity.as_ref())
             .flat_map(|identity| self.scope.tokens().required(identity))
             .collect();
         let mut holders = required.clone();
-        holders.extend(survey.observed.tokens.iter().filter_map(|token| {
+        holders.extend(world.observed.tokens.iter().filter_map(|token| {
             let mark = token.mark().filter(|mark| mark.is_of(&self.scope.clusters))?;
             let holder = self.scope.names.holder_of(mark, &token.tenancy)?;
             holder.service().is_some().then_some(holder)
@@ -161,30 +161,30 @@ impl Observer {
         });
         let read: Vec<_> = concurrently(reads).await;
         let is_permitted = read.iter().any(|(_, secret)| secret.as_ref().err().is_none_or(has_read));
-        let is_key_lost = self.is_key_lost(&read, survey);
+        let is_key_lost = self.is_key_lost(&read, world);
         for (holder, secret) in read {
             match secret {
                 Err(CallError::Secrets(SecretsError::Unusable { name, reason })) if is_key_lost => {
-                    self.add_fault(holder, SecretsError::Refused { name, reason }.into(), survey);
+                    self.add_fault(holder, SecretsError::Refused { name, reason }.into(), world);
                 }
-                Ok(secret) => drop(survey.observed.secrets.insert(holder, secret)),
-                Err(error) if self.is_out_of_reach(&error) => drop(survey.out_of_reach.insert(holder)),
+                Ok(secret) => drop(world.observed.secrets.insert(holder, secret)),
+                Err(error) if self.is_out_of_reach(&error) => drop(world.out_of_reach.insert(holder)),
                 Err(CallError::Secrets(error)) if is_permitted => {
-                    self.add_fault(holder, error.of_this_secret().into(), survey);
+                    self.add_fault(holder, error.of_this_secret().into(), world);
                 }
-                Err(error) => self.add_fault(holder, error, survey),
+                Err(error) => self.add_fault(holder, error, world),
             }
         }
-        self.refuse_spellings(&required, survey);
+        self.refuse_spellings(&required, world);
     }
 
     /// Whether the deployment's own key is the cause that no secret can be read: several of them have a token in Consul that a
     /// controller created for them.
-    fn is_key_lost(&self, read: &[(TokenHolder, Result<StoredSecret, CallError>)], survey: &Survey) -> bool {
+    fn is_key_lost(&self, read: &[(TokenHolder, Result<StoredSecret, CallError>)], world: &World) -> bool {
         let is_locked = |secret: &Result<StoredSecret, CallError>| {
             matches!(secret, Err(CallError::Secrets(SecretsError::Unusable { .. })))
         };
-        let tokens = &survey.observed.tokens;
+        let tokens = &world.observed.tokens;
         let has_token =
             |holder: &TokenHolder| tokens.iter().any(|token| token.description.is_of(holder, &self.scope.clusters));
         read.iter().all(|(_, secret)| is_locked(secret))
@@ -192,19 +192,19 @@ impl Observer {
     }
 
     /// Records why a secret could not be read. A holder whose error reaches nothing else gets no token until its author corrects it.
-    fn add_fault(&self, holder: TokenHolder, error: CallError, survey: &mut Survey) {
-        let owner = self.owner(&holder, survey);
+    fn add_fault(&self, holder: TokenHolder, error: CallError, world: &mut World) {
+        let owner = self.owner(&holder, world);
         let is_contained = error.reach() == Reach::Thing;
-        survey.problems.push(Problem::of(owner, error));
+        world.problems.push(Problem::of(owner, error));
         if is_contained {
-            survey.observed.faulty.insert(holder);
+            world.observed.faulty.insert(holder);
         }
     }
 
     /// A holder, and a task that reads its secret.
-    fn owner(&self, holder: &TokenHolder, survey: &Survey) -> String {
+    fn owner(&self, holder: &TokenHolder, world: &World) -> String {
         let tokens = self.scope.tokens();
-        let reader = survey.running.iter().find(|member| tokens.required(&member.identity).contains(holder));
+        let reader = world.running.iter().find(|member| tokens.required(&member.identity).contains(holder));
         match reader {
             Some(reader) => format!("{holder}, read by task {} of {}", reader.task.arn.id(), reader.definition.arn),
             None => holder.to_string(),
@@ -212,19 +212,19 @@ impl Observer {
     }
 
     /// Refuses further spellings of services' secrets: one fault for each service.
-    fn refuse_spellings(&self, required: &BTreeSet<TokenHolder>, survey: &mut Survey) {
+    fn refuse_spellings(&self, required: &BTreeSet<TokenHolder>, world: &mut World) {
         let names = &self.scope.names;
-        let observed = &survey.observed;
+        let observed = &world.observed;
         let refused = spelling::refused(required, &observed.tokens, &observed.secrets, names);
         let mut by_service: BTreeMap<Option<&MeshService>, Vec<&TokenHolder>> = BTreeMap::new();
         for holder in refused {
             by_service.entry(holder.service()).or_default().push(holder);
         }
         for further in by_service.into_values() {
-            let owner = further.first().map(|holder| self.owner(holder, survey)).unwrap_or_default();
+            let owner = further.first().map(|holder| self.owner(holder, world)).unwrap_or_default();
             let refusal = spelling::refusal(further.iter().copied(), names);
-            survey.problems.push(Problem::of(owner, CallError::from(refusal)));
-            survey.observed.faulty.extend(further.into_iter().cloned());
+            world.problems.push(Problem::of(owner, CallError::from(refusal)));
+            world.observed.faulty.extend(further.into_iter().cloned());
         }
     }
 
@@ -243,15 +243,15 @@ impl Observer {
         Some(TaskListing { listed_at, tasks: tasks.ok()? })
     }
 
-    fn add_tasks(&self, cluster: &ClusterArn, clusters: &Clusters, definitions: &Definitions, survey: &mut Survey) {
+    fn add_tasks(&self, cluster: &ClusterArn, clusters: &Clusters, definitions: &Definitions, world: &mut World) {
         let tasks = clusters.tasks(cluster);
-        survey.readings.push(Reading::of(cluster, clusters));
+        world.readings.push(Reading::of(cluster, clusters));
         if let (true, Some(counted)) = (clusters.is_read(cluster), clusters.counted.get(cluster)) {
             let clocks = self.scope.bounds.clocks;
-            let is_older = |at: Timestamp| later(at, clocks) < survey.began;
+            let is_older = |at: Timestamp| later(at, clocks) < world.began;
             let is_listed = |task: &&Arc<DescribedTask>| task.is_counted() && task.end.created_at.is_some_and(is_older);
             let counts = TaskCounts { counted: *counted, listed: tasks.iter().filter(is_listed).count() };
-            survey.observed.counts.insert(cluster.clone(), counts);
+            world.observed.counts.insert(cluster.clone(), counts);
         }
         let tenancy = self.scope.tenancy_of(cluster);
         for task in tasks {
@@ -265,11 +265,11 @@ impl Observer {
                 (Some(arn), Ok(Classification::Invalid(reason))) => {
                     self.ecs.forget(arn);
                     let owner = format!("task {} of {arn}", task.arn.id());
-                    survey.problems.push(Problem { cluster: Some(cluster.clone()), ..Problem::of(owner, reason) });
+                    world.problems.push(Problem { cluster: Some(cluster.clone()), ..Problem::of(owner, reason) });
                     None
                 }
                 (_, Err(error)) if task.phase.is_living() && !error.is_unknown_definition() => {
-                    survey.problems.push(Problem::new(Some(cluster), error));
+                    world.problems.push(Problem::new(Some(cluster), error));
                     None
                 }
                 (None, _) | (_, Ok(Classification::Outside | Classification::TagsUnknown) | Err(_)) => None,
@@ -279,30 +279,24 @@ impl Observer {
             {
                 let (task, definition) = (Arc::clone(task), Arc::clone(definition));
                 let is_enterprise = self.scope.is_enterprise();
-                survey.running.push(MemberTask::new(
-                    cluster.clone(),
-                    task,
-                    definition,
-                    identity.clone(),
-                    is_enterprise,
-                ));
+                world.running.push(MemberTask::new(cluster.clone(), task, definition, identity.clone(), is_enterprise));
             }
             if identity.is_some() || task.phase == TaskPhase::Stopped {
-                survey.observed.tasks.push(self.mesh_task(cluster, task, identity, definitions));
+                world.observed.tasks.push(self.mesh_task(cluster, task, identity, definitions));
             }
         }
     }
 
     /// One tenancy for each partition of the deployment and of its tasks; on Enterprise, for each partition: a task that
     /// ECS no longer knows may have registered in any.
-    async fn partitions(&self, clusters: &[ClusterArn], deadline: Deadline, survey: &mut Survey) -> Vec<Tenancy> {
+    async fn partitions(&self, clusters: &[ClusterArn], deadline: Deadline, world: &mut World) -> Vec<Tenancy> {
         let homes = self.scope.tenancies().into_keys().cloned();
-        let known: Vec<Tenancy> = homes.chain(survey.observed.tasks.iter().map(|task| task.tenancy.clone())).collect();
+        let known: Vec<Tenancy> = homes.chain(world.observed.tasks.iter().map(|task| task.tenancy.clone())).collect();
         let mut listed = Vec::new();
         if known.iter().any(|tenancy| tenancy.partition().is_some()) {
             match deadline.run(self.consul.partitions()).await {
                 Ok(names) => listed.extend(names.into_iter().map(Tenancy::default_namespace_of)),
-                Err(error) => survey.mark_unread(clusters, None, error),
+                Err(error) => world.mark_unread(clusters, None, error),
             }
         }
         let all = listed.iter().chain(&known);
@@ -319,9 +313,9 @@ impl Observer {
         order: &SweepOrder,
         clusters: &mut Clusters,
         deadline: Deadline,
-        survey: &mut Survey,
+        world: &mut World,
     ) -> Vec<ClusterArn> {
-        let named = self.named_in_consul(order, clusters, survey);
+        let named = self.named_in_consul(order, clusters, world);
         if named.is_empty() {
             return named;
         }
@@ -329,7 +323,7 @@ impl Observer {
             Ok(statuses) => statuses,
             Err(error) => {
                 clusters.are_all_found = false;
-                survey.problems.push(Problem::new(None, error));
+                world.problems.push(Problem::new(None, error));
                 return Vec::new();
             }
         };
@@ -353,7 +347,7 @@ impl Observer {
     }
 
     /// The clusters that entries in Consul name, and that ECS did not list: of each owner of entries at most [`CLUSTERS_OF_ONE`].
-    fn named_in_consul(&self, order: &SweepOrder, clusters: &Clusters, survey: &mut Survey) -> Vec<ClusterArn> {
+    fn named_in_consul(&self, order: &SweepOrder, clusters: &Clusters, world: &mut World) -> Vec<ClusterArn> {
         let selection = &self.scope.clusters;
         if !selection.has_wildcard() || !clusters.are_all_found {
             return Vec::new();
@@ -361,19 +355,19 @@ impl Observer {
         let is_unlisted = |cluster: &ClusterArn| {
             selection.contains(cluster) && order.includes(cluster) && !clusters.found.contains(cluster)
         };
-        let tokens = survey.observed.tokens.iter();
+        let tokens = world.observed.tokens.iter();
         let of_tokens =
             tokens.filter_map(|token| Some((EntryOwner::of_token(token), token.description.cluster()?.parse().ok()?)));
-        let instances = survey.observed.agents.iter().flat_map(|agent| &agent.node.instances);
+        let instances = world.observed.agents.iter().flat_map(|agent| &agent.node.instances);
         let of_instances = instances.filter_map(|instance| {
             Some((EntryOwner::of_instance(instance), selection.cluster_of(instance.task_arn.as_ref()?)?))
         });
         let owned: BTreeSet<(EntryOwner, ClusterArn)> =
             of_tokens.chain(of_instances).filter(|(_, cluster)| is_unlisted(cluster)).collect();
         let (named, waiting) = quota::divide(owned, CLUSTERS_OF_ONE, |count| fastrand::usize(..count));
-        survey.problems.extend(Problem::over_quota(waiting, "clusters that ECS does not list", CLUSTERS_OF_ONE, None));
+        world.problems.extend(Problem::over_quota(waiting, "clusters that ECS does not list", CLUSTERS_OF_ONE, None));
         let mut named: BTreeSet<ClusterArn> = named.into_iter().collect();
-        named.extend(std::mem::take(&mut survey.synthetic_nodes).into_iter().filter(is_unlisted));
+        named.extend(std::mem::take(&mut world.synthetic_nodes).into_iter().filter(is_unlisted));
         Vec::from_iter(named)
     }
 }

@@ -1,4 +1,4 @@
-//! The result of a survey.
+//! What was read of whole clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +16,9 @@ use mesh::{
 use super::clusters::Clusters;
 use crate::{error::CallError, problem::Problem};
 
-/// The result of a survey.
+/// What was read of whole clusters.
 #[derive(Default)]
-pub struct Survey {
+pub struct World {
     /// When it started, by the clock of the function: every read is later.
     pub began: Timestamp,
     pub observed: Observed,
@@ -48,7 +48,7 @@ pub struct Survey {
     pub is_emptiness_unproven: bool,
 }
 
-impl Survey {
+impl World {
     /// Whether ECS has deleted the cluster.
     pub(crate) fn is_deleted(&self, cluster: &ClusterArn) -> bool {
         self.readings.iter().any(|reading| reading.cluster == *cluster && reading.is_deleted)
