@@ -95,7 +95,7 @@ async fn a_refusal_says_what_to_allow_and_other_failures_where_ec2_is() {
 }
 
 #[tokio::test]
-async fn an_answer_that_never_ends_is_read_up_to_the_limit() {
+async fn an_answer_of_aws_that_never_ends_is_read_up_to_the_limit() {
     let server = Recorder::start(|_, _| Answer::Endless("<DescribeInstancesResponse>")).await;
     let error = AwsEc2::new(&sdk_at(&server.url)).instances(&ids(&["i-1"])).await.unwrap_err().to_string();
     assert!(error.contains("DescribeInstances") && error.contains("longer than the limit of 256 MiB"), "{error}");

@@ -21,6 +21,7 @@ mod orders;
 mod own_events;
 mod own_identity;
 mod path_calls;
+mod read_once;
 mod repair;
 mod revocation;
 mod secrets_client;

@@ -12,7 +12,7 @@ use aws::{
 };
 use controller::{Planner, settings::without_deployment};
 use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, secret_name::SecretNamePrefix};
-use observe::{Deadline, EcsError, Reads, SystemClock};
+use observe::{Deadline, EcsError, EcsReading, Reads, SystemClock};
 use report::SweepReport;
 
 use crate::{clients::LONGEST_READING, consul_variables::ConsulVariables, streams::Failure};
@@ -33,7 +33,7 @@ impl LocalPlanner {
     ) -> Result<Self, Failure> {
         let selection = selection(sdk, clusters).await?;
         let scope = without_deployment(selection.clone(), &variables.addresses(), prefix, &variables.tenancy);
-        let ecs = Arc::new(AwsEcs::new(sdk));
+        let ecs = Arc::new(AwsEcs::new(sdk).keeping_definitions());
         let reads = Reads {
             consul: Arc::new(variables.client()?.accepting_hidden_secrets()),
             ecs: ecs.clone(),
@@ -48,6 +48,16 @@ impl LocalPlanner {
     /// What a sweep of the selected clusters would do.
     pub(super) async fn plan(&self, force: bool) -> SweepReport {
         self.planner.plan(Vec::new(), force, deadline()).await
+    }
+
+    /// The statuses of the selected clusters in ECS, for [`Self::plan_after`].
+    pub(super) async fn begin(&self) -> EcsReading {
+        self.planner.begin(deadline()).await
+    }
+
+    /// What a sweep of the selected clusters would do, without a second read of what `ecs` has.
+    pub(super) async fn plan_after(&self, ecs: EcsReading) -> SweepReport {
+        self.planner.plan_after(ecs, deadline()).await
     }
 
     /// What a sweep would do with clusters that ECS does not know.

@@ -104,9 +104,8 @@ impl Cleanup {
     /// One round; [`Effect::Unchanged`] if it removed nothing, and nothing had changed since it was read.
     async fn round(&self, report: &mut CleanupReport, deadline: Deadline) -> Effect {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
-        let began = self.context.now();
-        let statuses = self.context.observer.cluster_statuses(&[], deadline).await;
-        let world = self.context.observer.read_world(&order, began, &statuses, deadline).await;
+        let ecs = self.context.observer.begin(&[], deadline).await;
+        let world = self.context.observer.read_world(&order, &ecs, deadline).await;
         for problem in &world.problems {
             report.add(problem.cluster.as_ref(), problem.owner.clone(), &problem.error.clone().into());
         }

@@ -23,7 +23,9 @@ use mesh::{
     token::{AccessorId, Grants, ListedToken, ServiceGrant},
 };
 use mesh_examples::{container, exited, member, registered, registered_by, running_task};
-use observe::{CatalogReading, DeployedStack, InspectedCluster, MemberService, ServiceState, UntaggedTask};
+use observe::{
+    CatalogReading, DeployedStack, InspectedCluster, MemberService, RunningService, ServiceState, UntaggedTask,
+};
 use uuid::Uuid;
 
 use crate::Tokens;
@@ -163,6 +165,7 @@ pub(crate) fn healthy() -> InspectedCluster {
         deployments: Vec::new(),
         rollout: None,
         is_express: false,
+        audited: RunningService::default(),
     };
     let MemberTask { identity, definition: revision, .. } = task(1);
     InspectedCluster {

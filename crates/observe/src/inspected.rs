@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use aws::ecs::{EcsError, ServiceState};
+use aws::ecs::{EcsError, RunningService, ServiceState};
 use consul::{ConsulError, OutlierDetection};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
@@ -27,7 +27,7 @@ use mesh::{
 
 use report::Cause;
 
-use crate::{definitions::Definitions, error::CallError};
+use crate::{definitions::Definitions, error::CallError, tasks::ListedTasks};
 
 /// Why something could not be read, or is not known.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -85,6 +85,8 @@ pub struct InspectedCluster {
     pub names: SecretNames,
     /// The definitions of its tasks and services.
     pub definitions: Definitions,
+    /// Its tasks, as ECS listed them.
+    pub listed: ListedTasks,
     /// The ECS services of the mesh.
     pub services: Vec<MemberService>,
     /// The tasks of the mesh, those included that have stopped within about an hour.
@@ -197,6 +199,7 @@ impl InspectedCluster {
             arn,
             names,
             definitions,
+            listed: ListedTasks::default(),
             services: Vec::new(),
             tasks: Vec::new(),
             added: Vec::new(),
@@ -232,6 +235,24 @@ impl InspectedCluster {
     ) -> impl Iterator<Item = (&MeshService, &Arc<TaskDefinition>, &BTreeMap<String, i64>)> {
         let configured = self.configured_revisions();
         configured.filter_map(|(service, definition, config)| Some((service, definition, config.outlier_detection()?)))
+    }
+
+    /// The services that ECS runs in it, as the auditor reads them.
+    pub fn audited_services(&self) -> impl Iterator<Item = &RunningService> {
+        let members = self.services.iter().map(|service| &service.state);
+        members.chain(&self.outside.services).map(|state| &state.audited)
+    }
+
+    /// The revisions of its tasks that are meant to run.
+    pub fn running_definitions(&self) -> impl Iterator<Item = &TaskDefinitionArn> {
+        let running = self.listed.described.iter().filter(|task| task.phase == TaskPhase::Active);
+        running.filter_map(|task| task.definition.as_ref())
+    }
+
+    /// Whether its tasks run the revision with this ARN, or its services want them to.
+    pub fn uses(&self, definition: &str) -> bool {
+        let is_wanted = |service: &RunningService| service.task_definitions.contains(definition);
+        self.running_definitions().any(|arn| arn.as_str() == definition) || self.audited_services().any(is_wanted)
     }
 
     /// What decides how its tasks get their tokens.

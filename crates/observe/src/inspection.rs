@@ -247,9 +247,9 @@ impl Inspector<'_> {
         arn: &ClusterArn,
         problems: &mut Vec<InspectionError>,
     ) -> Result<InspectedCluster, EcsError> {
-        let ListedTasks { described, undescribed } = list_tasks(self.ecs, arn).await?;
+        let listed = list_tasks(self.ecs, arn).await?;
         let services = self.ecs.service_states(arn).await?;
-        let used = described.iter().filter_map(|task| task.definition.as_ref());
+        let used = listed.described.iter().filter_map(|task| task.definition.as_ref());
         let wanted = services.iter().filter_map(|service| service.definition.as_ref());
         let mut definitions = read_definitions(self.ecs, used.chain(wanted), self.deadline).await;
         problems.extend(definitions.errors().cloned().map(InspectionError::Call));
@@ -268,8 +268,10 @@ impl Inspector<'_> {
         let home = ClusterSelection::parse(arn.as_str(), None).map_err(malformed)?;
         let names = SecretNames::new(self.secret_prefix.clone(), None, self.default_tenancy.clone(), &home);
         let mut cluster = InspectedCluster::new(arn.clone(), names, definitions);
+        let ListedTasks { described, undescribed } = &listed;
         cluster.keep_undescribed(undescribed.running.iter().chain(&undescribed.stopped), problems);
-        cluster.sort(described, services, &self.default_tenancy, problems);
+        cluster.sort(described.clone(), services, &self.default_tenancy, problems);
+        cluster.listed = listed;
         Ok(cluster)
     }
 }

@@ -22,6 +22,7 @@ mod concurrency;
 mod container_log;
 mod datacenter;
 mod definitions;
+mod ecs_reading;
 mod edges;
 mod error;
 mod history;
@@ -43,8 +44,8 @@ mod world;
 pub use aws::{
     ec2::{AclEntry, Ec2Error, GroupRule, Interface, NetworkAcl, Ports, RulePeer},
     ecs::{
-        API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, EcsError, Rollout, ServiceDeployment, ServiceMessage, ServiceState,
-        parse_api_call, parse_task_change,
+        API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, EcsError, Rollout, RunningService, ServiceDeployment,
+        ServiceMessage, ServiceState, parse_api_call, parse_task_change,
     },
     installation::{Caller, DeployedStack, Invoked, Mapping, StackResource, StackResources, Topic, TopicKey, Trail},
     logs::{LogEvent, LogsError},
@@ -66,6 +67,7 @@ pub use self::{
     container_log::last_lines,
     datacenter::DatacenterReading,
     definitions::Definitions,
+    ecs_reading::EcsReading,
     edges::{ConsulReads, EcsReads, Reads},
     error::{CallError, Reach},
     history::{History, Wanted},
@@ -88,6 +90,6 @@ pub use self::{
     problem::Problem,
     proxy_output::{Endpoint, HeldCertificate, Listener, ProxyOutput, ProxyOutputError, Rejection},
     selection::{SelectError, select_clusters},
-    tasks::{ClusterStatuses, namesakes},
+    tasks::{ClusterStatuses, ListedTasks, namesakes},
     world::{Reading, Skipped, SweepCause, SweepOrder, Waited, World},
 };

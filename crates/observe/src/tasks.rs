@@ -24,6 +24,7 @@ use crate::{
     clock::Deadline,
     concurrency::{concurrently, try_concurrently, try_concurrently_in_order},
     definitions::Definitions,
+    ecs_reading::EcsReading,
     edges::EcsReads,
     error::CallError,
     observer::Observer,
@@ -79,7 +80,13 @@ impl Observer {
         Ok(clusters)
     }
 
-    /// The statuses of the clusters, and of those among `more` that the settings select.
+    /// Begins to read clusters: the statuses of those in the settings, and of those among `more` that the settings select.
+    pub async fn begin(&self, more: &[ClusterArn], deadline: Deadline) -> EcsReading {
+        let began = self.clock.now();
+        EcsReading::new(began, self.cluster_statuses(more, deadline).await)
+    }
+
+    /// The statuses alone.
     pub async fn cluster_statuses(&self, more: &[ClusterArn], deadline: Deadline) -> ClusterStatuses {
         let read = async {
             let mut clusters = self.clusters().await?;
@@ -151,11 +158,7 @@ impl Observer {
     /// # Errors
     /// [`EcsError::NotDescribed`] if a running task is not described: it must not be treated as missing.
     pub(crate) async fn tasks_of(&self, cluster: &ClusterArn) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
-        let ListedTasks { described, undescribed } = list_tasks(self.ecs.as_ref(), cluster).await?;
-        match undescribed.running.into_iter().next() {
-            Some(task) => Err(EcsError::NotDescribed(task)),
-            None => Ok(described),
-        }
+        list_tasks(self.ecs.as_ref(), cluster).await?.whole()
     }
 
     /// Describes tasks of a cluster in concurrent calls for up to 100 each.
@@ -254,10 +257,24 @@ impl Observer {
 }
 
 /// The tasks that ECS lists in a cluster.
-pub(crate) struct ListedTasks {
+#[derive(Debug, Clone, Default)]
+pub struct ListedTasks {
     pub(crate) described: Vec<Arc<DescribedTask>>,
     /// Those that it does not describe, because its answers lag behind each other. It may have dropped a stopped one.
     pub(crate) undescribed: TaskList,
+}
+
+impl ListedTasks {
+    /// The described tasks, if they are all that may run.
+    ///
+    /// # Errors
+    /// [`EcsError::NotDescribed`] if a running task is not described.
+    pub(crate) fn whole(self) -> Result<Vec<Arc<DescribedTask>>, EcsError> {
+        match self.undescribed.running.into_iter().next() {
+            Some(task) => Err(EcsError::NotDescribed(task)),
+            None => Ok(self.described),
+        }
+    }
 }
 
 /// Lists and describes the tasks of a cluster.

@@ -77,7 +77,6 @@ pub enum SweptStatus {
     /// Its tasks could not be read, so that nothing of it was deleted.
     Unread,
     /// It was not read, because ECS does not list it: only tokens name it.
-    #[serde(rename = "not_surveyed")]
     NotRead,
     /// A status of a newer function.
     #[serde(other)]

@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use aws_sdk_ecs::{
     error::SdkError,
-    operation::describe_task_definition::DescribeTaskDefinitionOutput,
+    operation::describe_task_definition::{DescribeTaskDefinitionError, DescribeTaskDefinitionOutput},
     types::{
         ContainerCondition, ContainerDefinition as EcsContainer, KeyValuePair, LogDriver, ProxyConfiguration,
         ProxyConfigurationType, Secret, TaskDefinition as EcsTaskDefinition, TaskDefinitionField,
@@ -28,7 +28,7 @@ use mesh::{
     secret_reference::SecretReference,
 };
 
-use super::{AwsEcs, EcsError, definition_cache::DefinitionCache, tags, timestamp};
+use super::{AwsEcs, Descriptions, EcsError, definition_cache::DefinitionCache, tags, timestamp};
 
 /// The variable with a Consul token of the task's own.
 const TOKEN_VARIABLE: &str = "CONSUL_HTTP_TOKEN";
@@ -51,7 +51,8 @@ impl TaskDefinitions for AwsEcs {
             return Ok(definition);
         }
         let read_at = Timestamp::now();
-        let definition = Arc::new(read_definition(arn, &self.fetch_definition(arn).await?));
+        let answer = self.fetch_definition(arn).await?;
+        let definition = Arc::new(read_definition(arn, &answer));
         self.cache().put(&definition, read_at);
         Ok(definition)
     }
@@ -66,14 +67,33 @@ impl AwsEcs {
         self.definitions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn fetch_definition(&self, arn: &TaskDefinitionArn) -> Result<DescribeTaskDefinitionOutput, EcsError> {
-        let call = self.client.describe_task_definition().task_definition(arn.as_str());
-        self.reads_of_definitions.turn().await;
-        call.include(TaskDefinitionField::Tags).send().await.map_err(|e| match e {
+    async fn fetch_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<DescribeTaskDefinitionOutput>, EcsError> {
+        self.describe_revision(arn.as_str()).await.map_err(|e| match e {
             // ECS returns ClientException for a deleted revision.
             SdkError::ServiceError(e) if e.err().is_client_exception() => EcsError::UnknownTaskDefinition(arn.clone()),
             other => EcsError::failed(format!("task definition {arn}"), &other),
         })
+    }
+
+    /// What ECS says of a revision, by ARN or `family:revision`.
+    pub(super) async fn describe_revision(
+        &self,
+        name: &str,
+    ) -> Result<Arc<DescribeTaskDefinitionOutput>, SdkError<DescribeTaskDefinitionError>> {
+        if let Some(known) = self.kept().and_then(|kept| kept.get(name).cloned()) {
+            return Ok(known);
+        }
+        let call = self.client.describe_task_definition().task_definition(name).include(TaskDefinitionField::Tags);
+        self.reads_of_definitions.turn().await;
+        let answer = Arc::new(call.send().await?);
+        if let Some(mut kept) = self.kept() {
+            kept.insert(name.to_owned(), Arc::clone(&answer));
+        }
+        Ok(answer)
+    }
+
+    fn kept(&self) -> Option<MutexGuard<'_, Descriptions>> {
+        Some(self.described.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

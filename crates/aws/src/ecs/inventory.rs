@@ -8,7 +8,7 @@ use aws_sdk_ecs::{
     types::{
         ContainerDefinition, HealthCheck, KeyValuePair, LinuxParameters, NetworkMode, ProxyConfiguration,
         ProxyConfigurationType, ResourceManagementType, Scope, Service, SortOrder, Tag, TaskDefinition,
-        TaskDefinitionFamilyStatus, TaskDefinitionField, TaskDefinitionStatus, TransportProtocol, Volume,
+        TaskDefinitionFamilyStatus, TaskDefinitionStatus, TransportProtocol, Volume,
     },
 };
 use mesh::arn::TaskDefinitionArn;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::{AwsEcs, DESCRIBE_LIMIT, DESCRIBE_SERVICES_LIMIT, EcsError, timestamp};
 
 /// An ECS service, with the fields that the audit uses.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunningService {
     pub arn: String,
     pub name: String,
@@ -127,9 +127,7 @@ impl Inventory for AwsEcs {
 
     async fn describe_definition(&self, name: &str) -> Result<Value, EcsError> {
         let subject = format!("task definition {name}");
-        let call = self.client.describe_task_definition().task_definition(name).include(TaskDefinitionField::Tags);
-        self.reads_of_definitions.turn().await;
-        let answer = match call.send().await {
+        let answer = match self.describe_revision(name).await {
             Ok(answer) => answer,
             Err(SdkError::ServiceError(e)) if e.err().is_client_exception() => {
                 let reason = e.err().meta().message().unwrap_or("ECS does not know it").to_owned();
@@ -144,7 +142,7 @@ impl Inventory for AwsEcs {
     }
 }
 
-fn running_service(service: &Service) -> RunningService {
+pub(super) fn running_service(service: &Service) -> RunningService {
     let deployed = service.deployments().iter().filter_map(|deployment| deployment.task_definition());
     RunningService {
         arn: service.service_arn().unwrap_or_default().to_owned(),

@@ -9,11 +9,17 @@ mod pace;
 mod services;
 mod tasks;
 
-use std::{error::Error, fmt::Debug, sync::Mutex};
+use std::{
+    collections::BTreeMap,
+    error::Error,
+    fmt::Debug,
+    sync::{Arc, Mutex},
+};
 
 use aws_sdk_ecs::{
     Client,
     error::{ProvideErrorMetadata, SdkError},
+    operation::describe_task_definition::DescribeTaskDefinitionOutput,
     types::{Failure, Tag},
 };
 use aws_smithy_types::DateTime;
@@ -56,7 +62,12 @@ pub struct AwsEcs {
     reads_of_tasks: Pace,
     reads_of_definitions: Pace,
     definitions: Mutex<DefinitionCache>,
+    /// The definitions as ECS described them, if they are kept.
+    described: Option<Mutex<Descriptions>>,
 }
+
+/// What ECS says of task definitions, by the name that it was asked with.
+type Descriptions = BTreeMap<String, Arc<DescribeTaskDefinitionOutput>>;
 
 impl AwsEcs {
     /// ECS in the configuration's region.
@@ -66,7 +77,15 @@ impl AwsEcs {
             reads_of_tasks: Pace::of_bursts(TASK_BURST),
             reads_of_definitions: Pace::of_bursts(DEFINITION_BURST),
             definitions: Mutex::new(DefinitionCache::new()),
+            described: None,
         }
+    }
+
+    /// The same for one command, which reads each definition twice: for a diagnosis, and for the auditor. Only the first reading is a
+    /// call.
+    #[must_use]
+    pub fn keeping_definitions(self) -> Self {
+        Self { described: Some(Mutex::default()), ..self }
     }
 }
 

@@ -14,7 +14,11 @@ use mesh::{
     tags::Tags,
 };
 
-use super::{AwsEcs, DESCRIBE_LIMIT, DESCRIBE_SERVICES_LIMIT, EcsError, only_missing, tags, timestamp};
+use super::{
+    AwsEcs, DESCRIBE_LIMIT, DESCRIBE_SERVICES_LIMIT, EcsError,
+    inventory::{RunningService, running_service},
+    only_missing, tags, timestamp,
+};
 
 /// Whether a cluster exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +76,8 @@ pub struct ServiceState {
     pub rollout: Option<Rollout>,
     /// Whether Express Mode manages it. It may also have generated the task definition.
     pub is_express: bool,
+    /// What the auditor reads of it.
+    pub audited: RunningService,
 }
 
 /// A deployment that keeps two revisions beside each other on purpose:
@@ -202,6 +208,7 @@ fn read_service(service: &Service) -> Result<ServiceState, InvalidField> {
         deployments: service.deployments().iter().filter_map(read_deployment).collect(),
         rollout: service.deployment_configuration().and_then(read_rollout),
         is_express: service.resource_management_type() == Some(&ResourceManagementType::Ecs),
+        audited: running_service(service),
     })
 }
 

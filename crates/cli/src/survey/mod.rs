@@ -1,6 +1,7 @@
 //! `ecs-mesh survey`
 
 mod html;
+mod inventory;
 mod policies;
 mod reading;
 mod text;

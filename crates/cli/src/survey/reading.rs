@@ -16,7 +16,7 @@ use mesh::{arn::ClusterArn, tenancy::Tenancy};
 use observe::{CallError, DatacenterReading, Deadline, Inspection, InspectionError, Inspector};
 use report::{SweepReport, SweptStatus};
 
-use super::Arguments;
+use super::{Arguments, inventory::ReadInventory};
 use crate::{
     clients::LONGEST_READING, config::working_directory, consul_variables::ConsulVariables, output::Progress,
     planner::LocalPlanner, streams::Failure,
@@ -35,15 +35,14 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Reads the plan of a sweep, then what runs, then intentions and certificates.
+    /// Reads what runs, then the plan of a sweep, then intentions and certificates.
     pub(super) async fn new(arguments: &Arguments, progress: &Progress) -> Result<Self, Failure> {
         let variables = ConsulVariables::read(|name| env::var(name).ok())?;
         let sdk = arguments.aws.sdk().await?;
         let prefix = &arguments.secret_name_prefix;
         let planner = LocalPlanner::new(&sdk, &variables, &arguments.cluster, prefix).await?;
-        progress.say("reading what a sweep would do");
-        let mut plan = planner.plan(false).await;
-        let clusters = existing(&plan);
+        progress.say("reading the clusters");
+        let ecs = planner.begin().await;
         let consul = variables.client()?;
         let inspector = Inspector {
             ecs: &planner.ecs,
@@ -53,11 +52,13 @@ impl Reading {
             deadline: Deadline::after(LONGEST_READING),
         };
         let say = |what: &str| progress.say(&format!("reading {what}"));
-        let (inspection, tokens) = inspector.inspect(&clusters, &say).await;
+        let (inspection, tokens) = inspector.inspect(&ecs.existing(), &say).await;
+        say("what a sweep would do");
+        let mut plan = planner.plan_after(ecs.with_tasks_of(&inspection)).await;
         say("intentions and certificates");
         let datacenter = inspector.datacenter().await;
         let unknown = unknown(&planner, &datacenter, &mut plan).await;
-        let definitions = definitions(&planner, &clusters, progress).await?;
+        let definitions = definitions(&planner, &inspection, progress).await?;
         let hosts = variables.hosts();
         let tokens = tokens.map(|tokens| tokens.map(|tokens| Tokens::of_consul(tokens, hosts)));
         Ok(Self {
@@ -119,12 +120,14 @@ async fn unknown(
 }
 
 /// The audit of the definitions that run in clusters.
-async fn definitions(planner: &LocalPlanner, clusters: &[ClusterArn], progress: &Progress) -> Result<Report, Failure> {
+async fn definitions(planner: &LocalPlanner, read: &Inspection, progress: &Progress) -> Result<Report, Failure> {
     let show = |done, total| progress.say(&format!("{done} of {total} task definitions read"));
-    let scope = LiveScope { clusters: clusters.iter().map(ToString::to_string).collect(), ..LiveScope::default() };
+    let clusters: Vec<String> = read.clusters.iter().map(|cluster| cluster.arn.to_string()).collect();
+    let scope = LiveScope { clusters, ..LiveScope::default() };
+    let inventory = ReadInventory { clusters: &read.clusters, ecs: &planner.ecs };
     // Without a cluster, the scope would be every family.
     let gathered =
-        if clusters.is_empty() { Gathered::default() } else { gather_live(planner.ecs.as_ref(), &scope, &show).await };
+        if scope.clusters.is_empty() { Gathered::default() } else { gather_live(&inventory, &scope, &show).await };
     let (config, directory) = (Config::default(), working_directory()?);
     let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
     Ok(Report::new(&gathered, &sorted, Threshold::Error))

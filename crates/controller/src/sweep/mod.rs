@@ -20,7 +20,7 @@ use mesh::{
     settings::{PlanSettings, RepairMode},
     task::TaskPhase,
 };
-use observe::{CallError, ClusterStatuses, Deadline, Problem, SweepCause, SweepOrder, Waited, World};
+use observe::{CallError, ClusterStatuses, Deadline, EcsReading, Problem, SweepCause, SweepOrder, Waited, World};
 use report::{ErrorLabel, Event, LogAction, LogLine, LogOutcome, PlannedAction, SweepReport, TrippedGuard};
 use telemetry::Counted;
 use tokio::time::Instant;
@@ -57,9 +57,24 @@ pub(crate) struct Sweep {
 impl Sweep {
     /// Reads whole clusters, and applies what time and the guard allow of the plan.
     pub(crate) async fn run(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
+        self.run_after(None, order, deadline).await
+    }
+
+    /// The same after some reads of ECS, if there were any.
+    pub(crate) async fn run_after(
+        &self,
+        mut ecs: Option<EcsReading>,
+        order: &SweepOrder,
+        deadline: Deadline,
+    ) -> SweepReport {
         let (mut swept, start) = (Swept::default(), Instant::now());
         for attempt in 1..=MAX_ATTEMPTS {
-            let (mut world, nodes) = Box::pin(self.read_world(order, attempt == 1, &mut swept, deadline)).await;
+            let ecs = match ecs.take() {
+                Some(ecs) => ecs,
+                None => self.context.observer.begin(&order.named(), deadline).await,
+            };
+            let read = Box::pin(self.read_world(order, &ecs, attempt == 1, &mut swept, deadline));
+            let (mut world, nodes) = read.await;
             let mut divided = self.plan_sweep(&world, order);
             divided.allowed = within_quotas(divided.allowed, &mut world.problems);
             if order.dry_run {
@@ -92,26 +107,25 @@ impl Sweep {
     async fn read_world(
         &self,
         order: &SweepOrder,
+        ecs: &EcsReading,
         is_first: bool,
         swept: &mut Swept,
         deadline: Deadline,
     ) -> (World, Vec<ClusterPlace>) {
-        let began = self.context.now();
-        let statuses = self.context.observer.cluster_statuses(&order.named(), deadline).await;
         let creates = !order.dry_run && order.waited().is_none();
         // What was lost with a node are the registrations.
         if creates && is_first && !matches!(order.cause, SweepCause::NodeLost) {
-            let statuses = order.without_deleted(&statuses);
+            let statuses = order.without_deleted(&ecs.statuses);
             swept.set_up(match order.trigger() {
                 Trigger::Person => self.bootstrap.run_for(&statuses, deadline).await,
                 Trigger::Event | Trigger::Sweep => self.bootstrap.run_if_due(&statuses, deadline).await,
             });
         }
-        let mut world = self.context.observer.read_world(order, began, &statuses, deadline).await;
+        let mut world = self.context.observer.read_world(order, ecs, deadline).await;
         for (cluster, tasks) in std::mem::take(&mut world.waiting) {
             world.observed.leave_out(&cluster, &tasks);
         }
-        let nodes = self.missing_nodes(&world, &statuses);
+        let nodes = self.missing_nodes(&world, &ecs.statuses);
         if creates {
             let mut missing = self.bootstrap.create_namespaces(&required_places(&world), deadline).await;
             if self.context.scope.repair == RepairMode::On {

@@ -30,16 +30,19 @@ pub(super) fn findings(report: &Report, inspection: &Inspection) -> Vec<SurveyFi
     let clusters: Vec<String> =
         inspection.clusters.iter().map(|cluster| format!(" --cluster {}", word(cluster.arn.name()))).collect();
     let check = format!("ecs-mesh check{}", clusters.concat());
-    rules.into_values().filter_map(|found| finding(&found, &check)).collect()
+    rules.into_values().filter_map(|found| finding(&found, inspection, &check)).collect()
 }
 
-fn finding(found: &[&Reported], check: &str) -> Option<SurveyFinding> {
+fn finding(found: &[&Reported], inspection: &Inspection, check: &str) -> Option<SurveyFinding> {
     let first = found.first()?;
     let severity = found.iter().map(|finding| finding.severity).max()?;
-    let objects = found.iter().map(|finding| SurveyObject {
-        name: finding.subject.clone(),
-        why: finding.message.clone(),
-        ..SurveyObject::default()
+    let objects = found.iter().flat_map(|finding| {
+        clusters_of(finding, inspection).into_iter().map(|cluster| SurveyObject {
+            cluster,
+            name: finding.subject.clone(),
+            why: finding.message.clone(),
+            ..SurveyObject::default()
+        })
     });
     let texts = first.rule.texts();
     let title = format!("{} ({})", plain(texts.title), first.rule.id);
@@ -48,6 +51,14 @@ fn finding(found: &[&Reported], check: &str) -> Option<SurveyFinding> {
         SurveyFinding::new(first.rule.id, severity, title, &sentence(texts.effect), objects.collect())
             .with_commands(commands),
     )
+}
+
+/// The names of the clusters that run the revision; `None` of a revision whose last task has ended since.
+fn clusters_of(finding: &Reported, inspection: &Inspection) -> Vec<Option<String>> {
+    // What a definition was asked by is the file of its findings.
+    let clusters = inspection.clusters.iter().filter(|cluster| cluster.uses(&finding.file));
+    let names: Vec<Option<String>> = clusters.map(|cluster| Some(cluster.arn.name().to_owned())).collect();
+    if names.is_empty() { vec![None] } else { names }
 }
 
 /// A phrase as a sentence.

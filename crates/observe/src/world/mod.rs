@@ -42,23 +42,18 @@ use crate::{
     clock::Deadline,
     concurrency::{concurrently, concurrently_in_order},
     definitions::Definitions,
+    ecs_reading::EcsReading,
     error::{CallError, Reach},
     observer::Observer,
     problem::Problem,
-    tasks::{ClusterStatuses, namesakes},
+    tasks::namesakes,
 };
 
 impl Observer {
-    /// Reads the clusters of an order, whose statuses in ECS are `statuses`: they were read after `began`.
-    pub async fn read_world(
-        &self,
-        order: &SweepOrder,
-        began: Timestamp,
-        statuses: &ClusterStatuses,
-        deadline: Deadline,
-    ) -> World {
-        let mut world = World { began, ..World::default() };
-        let mut clusters = self.read_clusters(order, statuses, deadline, &mut world).await;
+    /// Reads the clusters of an order. `ecs` is what was read of them before.
+    pub async fn read_world(&self, order: &SweepOrder, ecs: &EcsReading, deadline: Deadline) -> World {
+        let mut world = World { began: ecs.began, ..World::default() };
+        let mut clusters = self.read_clusters(order, ecs, deadline, &mut world).await;
         let arns = clusters.read.values().flatten().filter_map(|task| task.definition.as_ref());
         let definitions = self.definitions(arns, deadline).await;
         let found = clusters.found.iter().filter(|cluster| order.includes(cluster)).cloned();
@@ -99,12 +94,12 @@ impl Observer {
     async fn read_clusters(
         &self,
         order: &SweepOrder,
-        statuses: &ClusterStatuses,
+        ecs: &EcsReading,
         deadline: Deadline,
         world: &mut World,
     ) -> Clusters {
         let mut clusters = Clusters::default();
-        let statuses = match statuses {
+        let statuses = match &ecs.statuses {
             Ok(statuses) => statuses,
             Err(error) => {
                 world.problems.push(Problem::new(None, error.clone()));
@@ -132,8 +127,13 @@ impl Observer {
                 }
             }
         }
-        let reads =
-            existing.into_iter().map(|cluster| async move { (cluster, deadline.run(self.tasks_of(cluster)).await) });
+        let reads = existing.into_iter().map(|cluster| async move {
+            let tasks = match ecs.listed(cluster) {
+                Some(listed) => listed.clone().whole().map_err(CallError::from),
+                None => deadline.run(self.tasks_of(cluster)).await,
+            };
+            (cluster, tasks)
+        });
         let read: Vec<_> = concurrently_in_order(reads).await;
         for (cluster, tasks) in read {
             let tasks = Problem::record(tasks, Some(cluster), &mut world.problems);

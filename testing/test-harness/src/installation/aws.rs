@@ -71,6 +71,7 @@ impl Installation {
                 "ListServices" => self.service_page(&body),
                 "DescribeServices" => self.ecs_services(&body),
                 "PutEvents" => put(&body),
+                "DescribeStacks" => return without_stack(),
                 other => return refused("AccessDeniedException", &format!("not expected: {other}")),
             };
             Answer::ok(answer.to_string())
@@ -80,7 +81,7 @@ impl Installation {
 
     fn page(self, body: &Value) -> Value {
         let (first, end) =
-            if body["desiredStatus"] == "RUNNING" { (0, self.running) } else { (self.running, self.listed()) };
+            if body["desiredStatus"] == "STOPPED" { (self.running, self.listed()) } else { (0, self.running) };
         let first = body["nextToken"].as_str().map_or(first, |next| next.parse().unwrap());
         let next = first + PAGE;
         let tasks: Vec<String> = (first..next.min(end)).map(task_arn).collect();
@@ -163,6 +164,12 @@ impl Installation {
         }
         task
     }
+}
+
+/// CloudFormation's answer about a stack that does not exist.
+fn without_stack() -> Answer {
+    let error = "<Type>Sender</Type><Code>ValidationError</Code><Message>Stack with id x does not exist</Message>";
+    Answer::status(400, format!("<ErrorResponse><Error>{error}</Error><RequestId>r</RequestId></ErrorResponse>"))
 }
 
 fn refused(kind: &str, message: &str) -> Answer {
