@@ -1,11 +1,12 @@
 //! What is found in a mesh, and what is not.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+mod definitions;
+
+use std::collections::BTreeMap;
 
 use ::report::{Blocked, Cause, ErrorLabel, PlannedAction, Problem, Skipped, SweepOutcome, Waiting};
 use audit::{report::Report, severity::Severity};
-use audit_read::input::{Gathered, read_source};
-use document::SourceFile;
+use audit_read::input::Gathered;
 use jiff::SignedDuration;
 use mesh::catalog::CheckStatus;
 use observe::{
@@ -15,7 +16,7 @@ use observe::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::examples::{cluster, definition, described, healthy, id, lose_tag, minutes_ago, now, register, task};
+use crate::examples::{cluster, described, healthy, id, lose_tag, minutes_ago, now, register, task};
 
 /// What is read of a mesh, to be changed.
 struct World {
@@ -360,48 +361,6 @@ fn what_could_not_be_read_names_the_permission_of_its_cause() {
     let unread = of(vec![rejected("nodes"), rejected("tokens")]);
     assert_eq!(unread.len(), 1, "{unread:?}");
     assert!(unread[0].what.contains("does not know the token in CONSUL_HTTP_TOKEN"), "{unread:?}");
-}
-
-/// The audit of a definition whose configuration is no JSON, as ECS describes it.
-fn audit_of_broken(arn: &str) -> Report {
-    let container = json!({
-        "name": "consul-ecs-mesh-init",
-        "image": "hashicorp/consul-ecs:0.9.0",
-        "environment": [{ "name": "CONSUL_ECS_CONFIG_JSON", "value": "{" }],
-    });
-    let definition = json!({ "taskDefinitionArn": arn, "family": "web", "containerDefinitions": [container] });
-    let tags = json!([{ "key": "consul.hashicorp.com/mesh", "value": "true" }]);
-    let described = json!({ "taskDefinition": definition, "tags": tags });
-    let mut gathered = Gathered::default();
-    let file = Arc::new(SourceFile::new(arn.to_owned(), described.to_string()));
-    read_source(file, true, &mut gathered.material).unwrap();
-    let found = audit::audit(&gathered.material);
-    let sorted = audit::ignore::sort(found, &gathered.material, &audit::ignore::Config::default(), Path::new("/"));
-    Report::new(&gathered, &sorted, audit::severity::Threshold::Error)
-}
-
-#[test]
-fn rule_names_each_cluster_whose_tasks_run_the_revision() {
-    let (running, forgotten) =
-        (definition().arn.to_string(), "arn:aws:ecs:us-east-1:123456789012:task-definition/old:1");
-    let clusters = |audited: &str| {
-        let findings = found(|world| {
-            world.definitions = audit_of_broken(audited);
-            for name in ["prod", "staging", "test"] {
-                let mut cluster = healthy();
-                cluster.arn = mesh_examples::cluster(name);
-                if name != "test" {
-                    cluster.services[0].state.audited.task_definitions.insert(running.clone());
-                }
-                world.inspection.clusters.push(cluster);
-            }
-            world.inspection.clusters.remove(0);
-        });
-        let of_rule = findings.into_iter().find(|finding| finding.id.starts_with("consul-config")).expect("a rule");
-        of_rule.objects.into_iter().map(|object| object.cluster).collect::<Vec<_>>()
-    };
-    assert_eq!(clusters(&running), [Some("prod".to_owned()), Some("staging".to_owned())]);
-    assert_eq!(clusters(forgotten), [None]);
 }
 
 #[test]
