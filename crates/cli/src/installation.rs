@@ -52,6 +52,11 @@ impl Installation {
         Ok(Self { parameters, prefix, problem })
     }
 
+    /// Whether there certainly is no such stack.
+    pub(super) fn is_absent(&self) -> bool {
+        self.parameters.is_none() && self.problem.is_none()
+    }
+
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.as_ref()?.get(name).map(String::as_str)
     }

@@ -188,7 +188,8 @@ impl Asking<'_> {
         };
         let searched = clusters.iter().map(|cluster| cluster.name().to_owned()).collect();
         let (stack, unmanaged) = (self.arguments.history.stack().to_owned(), self.installation.unmanaged(clusters));
-        Background { history, stack, since, tokens, audit, searched, unmanaged }
+        let lacks_stack = self.installation.is_absent();
+        Background { history, stack, lacks_stack, since, tokens, audit, searched, unmanaged }
     }
 
     /// The errors that the audit finds in a revision.

@@ -138,7 +138,7 @@ pub(crate) fn verdict(
         None => on_node.instances_of(task.arn.id()).is_empty(),
     };
     if has_none {
-        return missing(member, tokens, is_new);
+        return missing(member, is_new);
     }
     let failing = on_node.failing(task.arn.id());
     if let Some(check) = maintenance(&failing) {
@@ -206,7 +206,7 @@ pub(crate) fn is_service_token_gone(member: &MemberTask, cluster: &InspectedClus
 }
 
 /// A task without an instance.
-fn missing(member: &MemberTask, tokens: Option<&ClusterTokens<'_>>, is_new: bool) -> TaskVerdict {
+fn missing(member: &MemberTask, is_new: bool) -> TaskVerdict {
     match member.expected() {
         Err(NotRepaired::Starting(container)) if is_new => {
             TaskVerdict::Starting(format!("{container} has not registered it yet"))
@@ -215,21 +215,7 @@ fn missing(member: &MemberTask, tokens: Option<&ClusterTokens<'_>>, is_new: bool
             TaskVerdict::Starting("its Consul client agent has not registered it yet".to_owned())
         }
         Err(why) => TaskVerdict::NotRegistered(why.to_string()),
-        Ok(expected) => {
-            let gap = tokens.zip(member.claim(&expected)).and_then(|(tokens, claim)| tokens.all.gap(member, &claim));
-            TaskVerdict::NotRegistered(format!("Consul has lost it. {}", remedy(gap.as_ref())))
-        }
-    }
-}
-
-/// What brings a lost task back.
-pub(crate) fn remedy(gap: Option<&TokenGap>) -> String {
-    match gap {
-        None => "With Repair=on, the next sweep registers it again".to_owned(),
-        Some(gap) => format!(
-            "With Repair=on, the next sweep registers it again only if its IAM role proves that Consul admits it, \
-             because {gap}. Otherwise replace the task"
-        ),
+        Ok(_) => TaskVerdict::NotRegistered("Consul has lost it".to_owned()),
     }
 }
 

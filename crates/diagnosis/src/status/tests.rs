@@ -59,10 +59,7 @@ fn service_with_all_tasks_registered_and_passing_is_healthy() {
 
 #[test]
 fn running_task_that_consul_has_lost_is_not_registered() {
-    assert_eq!(
-        verdict_after(|cluster| forget(cluster, 1)),
-        "1 of 2 tasks is not registered: Consul has lost it. With Repair=on, the next sweep registers it again"
-    );
+    assert_eq!(verdict_after(|cluster| forget(cluster, 1)), "1 of 2 tasks is not registered: Consul has lost it");
 }
 
 /// The second task has logged in as another service.
@@ -142,7 +139,7 @@ fn an_instance_of_another_name_is_not_the_task_s() {
     };
     let row_of_both = row_after(|_| true);
     assert_eq!((row_of_both.instances, row_of_both.passing_instances), (Some(1), Some(1)));
-    let lost = "not registered: Consul has lost it. With Repair=on, the next sweep registers it again";
+    let lost = "not registered: Consul has lost it";
     // And one of them is not enough
     let row_of_one = row_after(|instance| instance.kind.is_empty());
     for (row, verdict) in [(row_of_both, lost), (row_of_one, "not registered: Consul has no instance of web")] {

@@ -209,12 +209,12 @@ impl<'a> TaskEvidence<'a> {
 
     /// Where the log of a container of the task is, in words.
     pub(crate) fn log_of(&self, container: &str) -> String {
+        if let Ok(stream) = self.stream_of(container) {
+            return stream.to_string();
+        }
         let log = self.member.and_then(|member| member.definition.container(container)?.log.as_ref());
         match log.and_then(Log::group) {
-            Some(group) => match group.stream_of(container, self.id) {
-                Some(stream) => format!("its log (log group {}, stream {stream})", group.name),
-                None => format!("its log (log group {})", group.name),
-            },
+            Some(group) => format!("its log (log group {})", group.name),
             None => format!("the log of {container}"),
         }
     }
@@ -266,6 +266,8 @@ pub struct Background {
     pub history: History,
     /// The name of the stack whose history it is.
     pub stack: String,
+    /// Whether there certainly is no such stack, so that nothing sweeps.
+    pub lacks_stack: bool,
     /// Since when the history was read.
     pub since: Timestamp,
     /// The tokens of the task or the service in Consul; `None` if they could not be read.

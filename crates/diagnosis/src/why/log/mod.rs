@@ -1,8 +1,11 @@
 //! The log of the container that a conclusion names: its last errors without secrets, and what the programs of the mesh mean by them.
 
+mod lines;
 mod messages;
 mod redaction;
 mod shown;
+
+use std::fmt;
 
 use jiff::Timestamp;
 use observe::{LogEvent, LogsError};
@@ -10,7 +13,11 @@ use serde::Serialize;
 
 use self::messages::meaning;
 #[cfg(test)]
-pub(super) use self::{messages::KNOWN_MESSAGES, redaction::without_secrets, shown::line};
+pub(super) use self::{
+    messages::{KNOWN_MESSAGES, KnownMessage},
+    redaction::without_secrets,
+    shown::line,
+};
 use super::WhyReport;
 
 /// How many lines are shown, unless all that were read are wanted.
@@ -52,7 +59,13 @@ pub struct LogStream {
     pub name: String,
 }
 
-/// A line of a log.
+impl fmt::Display for LogStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "its log (log group {}, stream {})", self.group, self.name)
+    }
+}
+
+/// A line of a log, with the lines that continue it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -96,8 +109,12 @@ impl WhyReport {
                 return;
             }
         };
-        let errors = last_errors(&events);
+        let lines = lines::joined(&events);
+        let errors = last_errors(&lines);
         log.meaning = log.is_of_the_mesh.then(|| errors.iter().rev().find_map(|event| meaning(&event.text))).flatten();
+        if let Some(stream) = log.stream.as_ref().filter(|_| !events.is_empty()) {
+            self.conclusion = without_advice(&self.conclusion, stream);
+        }
         if let Some(Meaning { sentence, .. }) = log.meaning {
             self.conclusion = format!("{}. The log of {} says: {sentence}", self.conclusion, log.container);
         }
@@ -105,6 +122,15 @@ impl WhyReport {
         log.lines =
             shown.into_iter().map(|event| LoggedLine { at: event.at, text: shown::line(&event.text) }).collect();
     }
+}
+
+/// A conclusion without the advice to read a log, which was read.
+fn without_advice(conclusion: &str, stream: &LogStream) -> String {
+    let Some((before, after)) = conclusion.split_once(&format!("Read {stream}")) else { return conclusion.to_owned() };
+    let next = after.trim_start_matches([',', ' ']);
+    let next = next.strip_prefix("and ").unwrap_or(next);
+    let (first, rest) = next.split_at(next.chars().next().map_or(0, char::len_utf8));
+    format!("{before}{}{rest}", first.to_uppercase())
 }
 
 /// The last lines about errors, or the last lines.

@@ -15,6 +15,8 @@ const SEARCHED: usize = 6;
 const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 /// How web tokens begin: `{"` in base64.
 const WEB_TOKEN: &str = "eyJ";
+/// What follows the path of a file that could not be opened: `open /consul/service-token: permission denied`.
+const FILE_ERRORS: [&str; 3] = ["permission denied", "no such file or directory", "read-only file system"];
 /// The length of a UUID with its hyphens.
 const UUID: usize = 36;
 
@@ -39,7 +41,11 @@ pub(in crate::why) fn without_secrets(line: &str) -> String {
 
 /// Where the secrets of a line are.
 fn spans(line: &str) -> Vec<Range<usize>> {
-    let mut spans: Vec<Range<usize>> = secret_spans(line).into_iter().map(|span| with_credential(line, span)).collect();
+    let is_error = |span: &Range<usize>| {
+        line.get(span.start..).is_some_and(|value| FILE_ERRORS.iter().any(|error| value.starts_with(error)))
+    };
+    let named = secret_spans(line).into_iter().filter(|span| !is_error(span));
+    let mut spans: Vec<Range<usize>> = named.map(|span| with_credential(line, span)).collect();
     let repeated = spans.iter().filter_map(|span| line.get(span.clone())).filter(|value| value.len() >= SEARCHED);
     let repeated = repeated.flat_map(|value| line.match_indices(value).map(|(at, value)| at..at + value.len()));
     let repeated: Vec<Range<usize>> = repeated.collect();

@@ -1,6 +1,7 @@
 //! Tasks that are meant to run: what is wrong with their registration, their containers and their tokens.
 
 use mesh::{
+    admission::TokenGap,
     broken::Broken,
     catalog::DrainReason,
     consul_ecs::names::DATAPLANE,
@@ -12,7 +13,7 @@ use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
 use super::{Conclusion, TaskEvidence, WhyCause, moment};
 use crate::{
-    status::{HeldUp, TaskVerdict, first_line, is_service_token_gone, login_tokens, maintenance, remedy},
+    status::{HeldUp, TaskVerdict, first_line, is_service_token_gone, login_tokens, maintenance},
     tokens::TokenSource,
 };
 
@@ -42,7 +43,7 @@ pub(super) fn proxy_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let what_to_do = if end.is_some_and(ContainerEnd::is_out_of_memory) {
         "Raise the memory of the container or the task, and deploy".to_owned()
     } else {
-        format!("Replace the task and read {}", evidence.log_of(DATAPLANE))
+        format!("Read {} and replace the task", evidence.log_of(DATAPLANE))
     };
     let drained = DRAINS.iter().find_map(|action| evidence.done(action));
     let drained = match (drained, DRAINS.iter().find_map(|action| evidence.observed(action))) {
@@ -116,6 +117,8 @@ pub(super) fn lost(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         "The controller is in Mode=observe and changes nothing. Replace the task, or set Mode=act".to_owned()
     } else if let Some(unmanaged) = evidence.unmanaged() {
         format!("No sweep registers it again, because {unmanaged}")
+    } else if evidence.background.lacks_stack {
+        format!("Replace the task: there is no stack {} whose sweep registers it again", evidence.background.stack)
     } else {
         let tokens = evidence.background.tokens.as_ref();
         let gap = tokens.zip(member.claim(&expected)).and_then(|(tokens, claim)| tokens.gap(member, &claim));
@@ -124,6 +127,17 @@ pub(super) fn lost(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let failed = evidence.failure(evidence.lately()).map(|line| format!("; {}", failed(line))).unwrap_or_default();
     let sentence = format!("Consul has lost {lost}: it is no longer registered; {by}{failed}. {what_to_do}");
     Some(Conclusion::faulty(WhyCause::LostFromTheCatalog, sentence))
+}
+
+/// What brings a lost task back.
+fn remedy(gap: Option<&TokenGap>) -> String {
+    match gap {
+        None => "With Repair=on, the next sweep registers it again".to_owned(),
+        Some(gap) => format!(
+            "With Repair=on, the next sweep registers it again only if its IAM role proves that Consul admits it, \
+             because {gap}. Otherwise replace the task"
+        ),
+    }
 }
 
 /// That the controller's last work for a task failed, as a part of a sentence.
@@ -192,7 +206,7 @@ pub(super) fn foreign_check(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
         first.service_id,
         ids.join(", ")
     );
-    Some(Conclusion::faulty(WhyCause::ForeignCheck, sentence))
+    Some(Conclusion::faulty(WhyCause::ForeignCheck, sentence).with_log(evidence.unread_log(name)))
 }
 
 /// The program that reports the task's health has stopped.
@@ -202,7 +216,7 @@ pub(super) fn health_sync_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclus
     member.task.losses(definition).health_sync.then_some(())?;
     let name = definition.programs.health_reporter()?;
     let sentence = format!(
-        "Its container {name} has stopped, so only sweeps write its health to Consul. Replace the task and read {}",
+        "Its container {name} has stopped, so only sweeps write its health to Consul. Read {} and replace the task",
         evidence.log_of(name)
     );
     Some(Conclusion::faulty(WhyCause::HealthSyncStopped, sentence).with_log(evidence.unread_log(name)))
@@ -236,7 +250,10 @@ pub(super) fn not_as_it_should_be(evidence: &TaskEvidence<'_>) -> Option<Conclus
                 None => "The next sweep corrects a check that contradicts ECS".to_owned(),
             };
             let sentence = format!("It gets no traffic because {why}. {then}{audit}");
-            Some(Conclusion::faulty(WhyCause::NotPassing, sentence))
+            // Its containers are healthy, so what writes the checks has failed.
+            let writer = evidence.member.and_then(|member| member.definition.programs.health_reporter());
+            let log = writer.map(|name| evidence.unread_log(name));
+            Some(Conclusion::faulty(WhyCause::NotPassing, sentence).with_log(log))
         }
         TaskVerdict::Disconnected(why) => {
             let on_node = evidence.on_node.as_ref();
@@ -301,6 +318,16 @@ fn who(evidence: &TaskEvidence<'_>, line: Option<&LogLine>) -> String {
     }
 }
 
+/// The container that most likely lacks its login token: health-sync if it alone is not well, otherwise the proxy.
+fn without_token(member: &MemberTask) -> &str {
+    let is_unwell = |name: &str| {
+        let container = member.task.container(name);
+        container.is_some_and(|it| it.is_stopped || it.health == ContainerHealth::Unhealthy)
+    };
+    let health_sync = member.definition.programs.health_reporter();
+    health_sync.filter(|name| is_unwell(name) && !is_unwell(DATAPLANE)).unwrap_or(DATAPLANE)
+}
+
 /// The login tokens of a running task are gone.
 pub(super) fn login_tokens_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let member = evidence.active()?;
@@ -315,7 +342,11 @@ pub(super) fn login_tokens_gone(evidence: &TaskEvidence<'_>) -> Option<Conclusio
             "Consul no longer has its login tokens, so its proxy gets no new endpoints; {}. Replace the task",
             who(evidence, deleted)
         ),
-        broken @ Broken::OneToken => format!("{broken}. Replace the task"),
+        broken @ Broken::OneToken => {
+            let log = evidence.unread_log(without_token(member));
+            let sentence = format!("{broken}. Replace the task");
+            return Some(Conclusion::faulty(WhyCause::TokenDeleted, sentence).with_log(log));
+        }
         Broken::ProxyStopped => return None,
     };
     Some(Conclusion::faulty(WhyCause::TokenDeleted, sentence))

@@ -6,16 +6,19 @@ use mesh::{
     definition::{ContainerLog as Log, LogGroup},
     task::ContainerHealth,
 };
+use mesh_examples::container;
 use observe::{InspectedCluster, LogEvent, LogsError};
 
-use super::{asked, id, running::fail_checks};
+use super::{asked, id, login_token, running::fail_checks, tokens};
 use crate::{
     examples::{described, revision},
     why::{
-        Condition, ContainerLog, WhyReport,
-        log::{KNOWN_MESSAGES, line, without_secrets},
+        Background, Condition, ContainerLog, WhyReport,
+        log::{line, without_secrets},
     },
 };
+
+const HEALTH_SYNC: &str = "consul-ecs-health-sync";
 
 fn log_group() -> LogGroup {
     LogGroup { name: "/ecs/web".to_owned(), region: None, stream_prefix: Some("ecs".to_owned()) }
@@ -43,7 +46,7 @@ fn events(lines: &[&str]) -> Vec<LogEvent> {
 }
 
 /// The report on an unhealthy container, whose log has these lines.
-fn with_log(container: &str, lines: &[&str]) -> WhyReport {
+pub(super) fn with_log(container: &str, lines: &[&str]) -> WhyReport {
     let mut report = asked(|cluster, _| unhealthy(cluster, container, Some(in_group())));
     report.add_log(Ok(events(lines)), false);
     report
@@ -64,9 +67,47 @@ fn known_message_of_a_program_of_the_mesh_explains_the_conclusion() {
     let shown: Vec<&str> = log.lines.iter().map(|line| line.text.as_str()).collect();
     assert_eq!((log.stream.unwrap().name, shown), (format!("ecs/{DATAPLANE}/{}", id(1)), vec![REFUSED]));
     let meaning = log.meaning.unwrap().sentence;
-    let expected = format!(". The log of {DATAPLANE} says: {meaning}");
-    assert!(report.conclusion.ends_with(&expected), "{}", report.conclusion);
+    let expected = format!(
+        "It gets no traffic because ECS reports its container {DATAPLANE} as UNHEALTHY. Check the command of its health check. \
+         The log of {DATAPLANE} says: {meaning}"
+    );
+    assert_eq!(report.conclusion, expected);
     assert!(meaning.contains("does not trust the task role"), "{meaning}");
+}
+
+#[test]
+fn conclusion_says_to_read_a_log_only_if_it_was_not_read() {
+    let advice = format!("Read its log (log group /ecs/web, stream ecs/{DATAPLANE}/{})", id(1));
+    let says_to_read = |report: WhyReport| report.conclusion.contains(&advice);
+    assert!(!says_to_read(with_log(DATAPLANE, &["[info] starting"])));
+    assert!(says_to_read(with_log(DATAPLANE, &[])), "an empty log says nothing");
+    assert!(says_to_read(asked(|cluster, _| unhealthy(cluster, DATAPLANE, Some(in_group())))));
+}
+
+/// The container whose log is read of a task with health-sync, if it is in this state.
+fn read_log(state: ContainerHealth, change: impl FnOnce(&mut InspectedCluster, &mut Background)) -> Option<String> {
+    let report = asked(|cluster, background| {
+        revision(&mut cluster.tasks[0]).programs.health_sync = Some(HEALTH_SYNC.to_owned());
+        described(&mut cluster.tasks[0]).containers.push(container(HEALTH_SYNC, state));
+        change(cluster, background);
+    });
+    report.log.map(|log| log.container)
+}
+
+#[test]
+fn health_sync_that_writes_no_check_has_its_log_read() {
+    let critical = read_log(ContainerHealth::Unknown, |cluster, _| fail_checks(cluster));
+    assert_eq!(critical.as_deref(), Some(HEALTH_SYNC));
+    assert_eq!(read_log(ContainerHealth::Unknown, |_, _| {}), None);
+}
+
+#[test]
+fn task_with_one_login_token_has_the_log_of_the_container_without_it_read() {
+    let one_token = |_: &mut InspectedCluster, background: &mut Background| {
+        background.tokens = Some(tokens([1, 2, 2].map(login_token).to_vec()));
+    };
+    assert_eq!(read_log(ContainerHealth::Unknown, one_token).as_deref(), Some(DATAPLANE));
+    assert_eq!(read_log(ContainerHealth::Unhealthy, one_token).as_deref(), Some(HEALTH_SYNC));
 }
 
 #[test]
@@ -91,6 +132,28 @@ fn message_that_is_no_longer_among_the_last_errors_explains_nothing() {
 fn known_message_without_a_word_of_an_error_is_shown() {
     let streams = "[warning] stream closed: 8, too many xDS streams open";
     assert_eq!(shown(DATAPLANE, &["[info] starting", streams, "[info] waiting"]), [streams]);
+}
+
+#[test]
+fn indented_lines_belong_to_the_line_before_them() {
+    let trace =
+        ["Error: no port", "    at listen (/app/server.js:3:9)", "\tat start (/app/server.js:9:1)", "[error] exit"];
+    let joined = "Error: no port at listen (/app/server.js:3:9) at start (/app/server.js:9:1)";
+    assert_eq!(shown("app", &trace), [joined, "[error] exit"]);
+    // A log that begins in the middle of a message, and one whose lines are all indented
+    assert_eq!(
+        shown("app", &["  | <Error>", "[error] one", "[error] two"]),
+        [" <Error>", "[error] one", "[error] two"]
+    );
+    assert_eq!(shown("app", &["  error one", "  error two"]), [" error one", " error two"]);
+}
+
+#[test]
+fn every_line_that_was_read_is_shown_as_it_is_if_all_are_wanted() {
+    let mut report = asked(|cluster, _| unhealthy(cluster, "app", Some(in_group())));
+    report.add_log(Ok(events(&["Error: no port", "    at listen (/app/server.js:3:9)"])), true);
+    let lines: Vec<String> = report.log.unwrap().lines.into_iter().map(|line| line.text).collect();
+    assert_eq!(lines, ["Error: no port", "    at listen (/app/server.js:3:9)"]);
 }
 
 #[test]
@@ -152,15 +215,6 @@ fn healthy_task_has_no_log_to_read() {
 }
 
 #[test]
-fn no_known_message_hides_another() {
-    for message in KNOWN_MESSAGES {
-        let line = message.parts.join(" ");
-        let meaning = with_log(DATAPLANE, &[&line]).log.unwrap().meaning;
-        assert_eq!(meaning, Some(message.meaning), "{line}");
-    }
-}
-
-#[test]
 fn secrets_are_hidden_and_ids_are_not() {
     let token = "0b3c5ff2-5a3e-4a0f-9e6c-8b8f7d2f9b11";
     for (line, shown) in [
@@ -171,6 +225,11 @@ fn secrets_are_hidden_and_ids_are_not() {
         (format!("consul-{token} and secret_{token}x"), "consul-… and secret_…x".to_owned()),
         (format!(r#"{{"AccessorID": "{token}"}}"#), format!(r#"{{"AccessorID": "{token}"}}"#)),
         ("token: ab, cab".to_owned(), "token: …, cab".to_owned()),
+        (
+            "open /consul/service-token: permission denied".to_owned(),
+            "open /consul/service-token: permission denied".to_owned(),
+        ),
+        ("/consul/service-token: permission granted".to_owned(), "/consul/service-token: … granted".to_owned()),
         ("token=hunter22 (hunter22)".to_owned(), "token=… (…)".to_owned()),
         (r#"{"password": "two words", "user": "a"}"#.to_owned(), r#"{"password": "…", "user": "a"}"#.to_owned()),
         ("postgres://web:hunter22@db/web".to_owned(), "postgres://web:…@db/web".to_owned()),

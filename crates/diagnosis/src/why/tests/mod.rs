@@ -1,6 +1,7 @@
 //! Examples: what was read of a service with two tasks, and the cause that is named for the first one.
 
 mod ended;
+mod known_messages;
 mod log;
 mod running;
 mod service;
@@ -31,6 +32,7 @@ fn background() -> Background {
     Background {
         history: History { is_complete: true, ..History::default() },
         stack: "ecs-mesh-controller".to_owned(),
+        lacks_stack: false,
         since: now() - SignedDuration::from_hours(24),
         tokens: Some(tokens([1, 1, 2, 2].map(login_token).to_vec())),
         audit: Vec::new(),

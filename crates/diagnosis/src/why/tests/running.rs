@@ -297,6 +297,12 @@ fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
             && sentence.ends_with("registers it again. To sweep now: ecs-mesh sweep --cluster prod"),
         "{sentence}"
     );
+    // Without a stack, nothing sweeps
+    let replace = "Replace the task: there is no stack ecs-mesh-controller whose sweep registers it again";
+    assert_because(WhyCause::LostFromTheCatalog, replace, |cluster, background| {
+        deregister(cluster);
+        background.lacks_stack = true;
+    });
     // An instance with its ID and another name is not its own
     let (cause, sentence) = because(|cluster, _| {
         let mut instances = cluster.catalog.as_mut().unwrap().instances.iter_mut();
