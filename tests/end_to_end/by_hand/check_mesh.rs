@@ -1,5 +1,5 @@
 //! `ecs-mesh check --mesh` on a real Consul, with exactly the policy of its page. What each answer of Consul means,
-//! `crates/diagnosis/src/planned/tests.rs` shows, and what the rules make of it, `crates/audit/tests/audit/live_mesh.rs`.
+//! `crates/diagnosis/src/live_mesh/tests.rs` shows, and what the rules make of it, `crates/audit/tests/audit/live_mesh.rs`.
 
 use std::fs;
 

@@ -59,6 +59,9 @@ fn an_upstream_is_missing_or_misspelt_or_there() {
         ("order", Some("error: Consul has no service order; orders is one")),
         ("ORDERS", Some("error: Consul has no service ORDERS; orders is one")),
         ("billing", Some("error: Consul has no service billing; Billing is one")),
+        // Another letter may be another service
+        ("ordets", Some("warning: Consul has no service ordets; the nearest is orders")),
+        ("stockv2", Some("warning: Consul has no service stockv2; the nearest is stock-v2")),
         ("payments", Some("warning: Consul has no service payments")),
         ("cart", Some("warning: Consul leads cart to cart-v2, and has no service of that name")),
     ] {
@@ -157,7 +160,17 @@ fn a_denied_call_is_found_unless_its_name_is_misspelt() {
         found(&[web(&to("oders"))], &mesh),
         ["consul-live-upstream error: Consul has no service oders; orders is one"]
     );
+    // An intention for a service that nobody has would be one for a misspelt name
+    let mesh = json!({ "services": ["orders"], "denied": { "web → ordets": "intention * → * denies them" } });
+    let missing = "consul-live-upstream warning: Consul has no service ordets; the nearest is orders";
+    assert_eq!(found(&[web(&to("ordets"))], &mesh), [missing]);
+    let with_input = found(&[web(&to("ordets")), calling("ordets", &json!([]))], &mesh);
+    assert_eq!(
+        with_input,
+        ["consul-live-intention error: Consul denies calls from web to ordets: intention * → * denies them"]
+    );
     // Another service may.
+    let mesh = json!({ "services": ["orders"], "denied": { "web → orders": "intention * → * denies them" } });
     assert_eq!(found(&[calling("shop", &json!([to("orders")]))], &mesh), NOTHING);
 }
 

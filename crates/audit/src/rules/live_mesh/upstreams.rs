@@ -9,6 +9,7 @@ use crate::{
     live_mesh::{Call, Denial, LiveMesh, ServicePlace},
     rule::TaskFindings,
     rules::upstreams::{is_misspelt, plain},
+    spelling::nearest,
 };
 
 pub(in crate::rules) static CONSUL_LIVE_UPSTREAM: Rule =
@@ -81,13 +82,31 @@ impl<'m> AfterDeployment<'m> {
             return None;
         }
         let (message, help) = match leads_to {
-            None => (format!("Consul has no service {shown}"), format!("deploy {shown} first, or correct the name")),
+            None => {
+                let nearest = self.nearest(service).map(|name| format!("; the nearest is {name}")).unwrap_or_default();
+                (
+                    format!("Consul has no service {shown}{nearest}"),
+                    format!("deploy {shown} first, or correct the name"),
+                )
+            }
             Some(target) => (
                 format!("Consul leads {shown} to {}, and has no service of that name", target.shown()),
                 format!("deploy {} first, or correct the config entry of {shown}", target.shown()),
             ),
         };
         Some(Draft::new(span, message, help).severity(Severity::Warning))
+    }
+
+    /// The service of Consul or of the input whose name is the nearest.
+    fn nearest(&self, service: &ServicePlace) -> Option<&str> {
+        let live = self.mesh.services.get(&service.tenancy).into_iter().flatten();
+        let own = self.services.iter().filter(|own| own.tenancy == service.tenancy).map(|own| &own.name);
+        nearest(&service.name, live.chain(own).map(String::as_str))
+    }
+
+    /// Whether it is certain that neither Consul nor the input has a service.
+    fn lacks(&self, service: &ServicePlace) -> bool {
+        self.is_complete && self.has(service) == Some(false)
     }
 }
 
@@ -104,24 +123,38 @@ fn meant<'m>(mesh: &'m LiveMesh, service: &ServicePlace) -> Option<&'m str> {
 }
 
 pub(in crate::rules) static CONSUL_LIVE_INTENTION: Rule =
-    Rule::of_task(page!("consul-live-intention"), Applies::ConsulWithMesh, check_intention);
+    Rule::of_tasks(page!("consul-live-intention"), Applies::ConsulWithMesh, check_intention);
 
-fn check_intention(subject: &Subject<'_>, findings: &mut Findings) {
-    let (Some(consul), Some(mesh)) = (&subject.consul, subject.mesh) else { return };
-    let Some(source) = service(consul, subject.definition, &mesh.home) else { return };
+fn check_intention(subjects: &[Subject<'_>], _: &Resources, findings: &mut TaskFindings<'_>) {
+    let Some(mesh) = subjects.iter().find_map(|subject| subject.mesh) else { return };
+    let after = AfterDeployment::of(subjects, mesh);
+    for subject in subjects {
+        for draft in denied(subject, &after) {
+            findings(subject, draft);
+        }
+    }
+}
+
+/// The upstreams of a task that Consul denies.
+fn denied(subject: &Subject<'_>, after: &AfterDeployment<'_>) -> Vec<Draft> {
+    let mesh = after.mesh;
+    let Some(consul) = &subject.consul else { return Vec::new() };
+    let Some(source) = service(consul, subject.definition, &mesh.home) else { return Vec::new() };
+    let mut drafts = Vec::new();
     for upstream in upstreams(consul, &mesh.home) {
         let call = Call { source: source.clone(), upstream: upstream.service.clone() };
         let Some(Denial { target, reason }) = mesh.denials.get(&call) else { continue };
-        // consul-live-upstream reports the name.
-        if meant(mesh, &upstream.service).is_some() {
+        // consul-live-upstream reports the name, which may be misspelt: an intention for it would last.
+        if meant(mesh, &upstream.service).is_some() || after.lacks(target) {
             continue;
         }
         let (source, target) = (source.shown(), target.shown());
         let message = format!("Consul denies calls from {source} to {target}: {reason}");
         let help =
             format!("allow them before the deployment, for example: consul intention create -allow {source} {target}");
-        findings.add(Draft::new(upstream.name.place.span, message, help));
+        drafts.push(Draft::new(upstream.name.place.span, message, help));
     }
+    drafts
 }
 
 pub(in crate::rules) static CONSUL_LIVE_PROTOCOL: Rule =
