@@ -108,6 +108,10 @@ impl Reading {
         Ok(value)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.token.expose_secret().is_empty()
+    }
+
     /// The text of an answer, without the token.
     pub(super) fn redacted(&self, text: &str) -> String {
         redact(text, self.token.expose_secret())

@@ -138,7 +138,16 @@ impl HttpConsul {
             }
             Err(Refusal::Ambiguous) => {
                 telemetry::call_error(Service::Consul);
-                Err(ConsulError::CredentialRejected { subject: request.subject.clone(), token: reading.owner })
+                let (subject, token) = (request.subject.clone(), reading.owner);
+                Err(if reading.is_empty() {
+                    ConsulError::CredentialUnreadable { token, reason: "it is empty".to_owned(), is_denied: false }
+                } else {
+                    ConsulError::CredentialRejected { subject, token }
+                })
+            }
+            Err(Refusal::Known(ConsulError::PermissionDenied { subject, token, reason })) if reading.is_empty() => {
+                let reason = format!("{reason} (the token is empty, so Consul judged its anonymous token)");
+                Err(ConsulError::PermissionDenied { subject, token, reason })
             }
             Err(Refusal::NoServers(error) | Refusal::Known(error)) => Err(error),
         }
@@ -245,6 +254,10 @@ impl HttpConsul {
         if status != StatusCode::OK {
             let body = Body::of(answer).whole().await.map_err(unread)?;
             let text = without_secrets(&String::from_utf8_lossy(&body), request, reading);
+            if status == StatusCode::NOT_FOUND && request.is_about_own_token() && !is_about_a_token(&text) {
+                let reason = "this is not Consul's API: it has no /v1/acl/token/self".to_owned();
+                return Err(Refusal::Known(request.malformed(reason)));
+            }
             return Err(classify(&request.subject, reading.owner, status.as_u16(), retry_after, &text));
         }
         if answer.headers().get(FILTERED_BY_ACLS).is_some_and(|value| value == "true") {
@@ -278,6 +291,11 @@ fn log_call(request: &Request, start: Instant, is_ok: bool) {
     let (method, path) = (request.method.as_str(), request.path.join("/"));
     let (outcome, milliseconds) = (if is_ok { "done" } else { "failed" }, start.elapsed().as_millis());
     debug!(action = "call_consul", method, path, outcome, milliseconds);
+}
+
+/// Whether an answer with status 404 about the own token is Consul's: some releases answer so about a token that they do not know.
+fn is_about_a_token(text: &str) -> bool {
+    ["token does not exist", "ACL not found"].iter().any(|part| text.contains(part))
 }
 
 /// The text of an answer, without the secrets in the request.

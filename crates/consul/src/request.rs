@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::{credential::TokenOwner, error::ConsulError};
 
+/// The path of the token of the request.
+const OWN_TOKEN: [&str; 3] = ["acl", "token", "self"];
+
 /// One request. Not `Debug`, because its body may contain a secret.
 pub(super) struct Request {
     /// The requested object, for errors.
@@ -51,7 +54,11 @@ impl Request {
 
     /// Reads the token of the request, and whose it is.
     pub(super) fn own_token(owner: TokenOwner) -> Self {
-        Self::get(owner.token(), &["acl", "token", "self"])
+        Self::get(owner.token(), &OWN_TOKEN)
+    }
+
+    pub(super) fn is_about_own_token(&self) -> bool {
+        self.path == OWN_TOKEN
     }
 
     fn new(method: Method, subject: impl Into<String>, path: &[&str]) -> Self {

@@ -52,6 +52,9 @@ pub(crate) fn token_unknown() -> String {
 pub(crate) fn of_consul(error: &ConsulError) -> String {
     match error {
         ConsulError::CredentialRejected { .. } => token_unknown(),
+        ConsulError::Malformed { subject, reason } => {
+            format!("Consul could not be read at CONSUL_HTTP_ADDR: {subject}: {reason}")
+        }
         ConsulError::Unavailable { reason, .. } => {
             format!("Consul could not be read at CONSUL_HTTP_ADDR: {reason}")
         }

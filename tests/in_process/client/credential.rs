@@ -47,6 +47,30 @@ async fn a_bad_credential_proves_no_absence() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_not_consul_is_told_from_one_that_does_not_know_the_token() {
+    for body in ["", "404 page not found", r#"{"message":"no route /v1/acl/token/self"}"#] {
+        let server = Recorder::start(move |_, _| Answer::status(404, body)).await;
+        let consul = client(&server.url, &Rotating::new(&["own"]));
+        let error = consul.token(&Tenancy::Community, accessor()).await.unwrap_err();
+        assert!(error.to_string().contains("this is not Consul's API"), "{error}");
+        assert_eq!(server.lines().len(), 2, "{:?}", server.lines());
+    }
+}
+
+#[tokio::test]
+async fn an_empty_token_is_told_from_one_that_consul_does_not_know() {
+    for (status, body) in [(403, "ACL not found"), (403, "Permission denied")] {
+        let server = Recorder::start(move |_, _| Answer::status(status, body)).await;
+        let said = async |token: &'static str| {
+            let consul = client(&server.url, &Rotating::new(&[token]));
+            consul.tokens(&Tenancy::Community, &|_| true).await.unwrap_err().to_string()
+        };
+        assert!(said("").await.contains("is empty"), "{}", said("").await);
+        assert!(!said("own").await.contains("is empty"), "{}", said("own").await);
+    }
+}
+
+#[tokio::test]
 async fn a_rotated_credential_is_read_again() {
     for (status, body) in UNKNOWN {
         let server = Recorder::start(move |seen, _| match seen.header("x-consul-token") {

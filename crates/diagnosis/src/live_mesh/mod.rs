@@ -154,7 +154,7 @@ fn cause(error: &LiveMeshError) -> String {
         LiveMeshError::Lacks(permission) => format!("{} lacks {permission}", TokenOwner::Command),
         LiveMeshError::Call(CallError::OutOfTime(_)) => "Consul did not answer in time".to_owned(),
         LiveMeshError::Call(CallError::Consul(ConsulError::Malformed { reason, .. })) => {
-            format!("{unread}: its answer is not as documented: {reason}")
+            format!("{unread} at CONSUL_HTTP_ADDR: {reason}")
         }
         LiveMeshError::Call(CallError::Consul(ConsulError::Throttled { .. })) => {
             format!("{unread}: it throttled the request")
