@@ -27,6 +27,12 @@ impl AwsArguments {
         self.profile.as_deref()
     }
 
+    /// The options that were given, each with its value.
+    pub(super) fn given(&self) -> Vec<(&'static str, String)> {
+        let options = [("--profile", &self.profile), ("--region", &self.region)];
+        options.into_iter().filter_map(|(option, value)| Some((option, value.clone()?))).collect()
+    }
+
     pub(super) async fn sdk(&self) -> Result<SdkConfig, Failure> {
         let config = sdk::of_user(self.profile.as_deref(), self.region.as_deref()).await;
         if config.region().is_none() {

@@ -68,7 +68,15 @@ async fn surveyed(installation: Installation) {
         ("ListTasks", installation.pages()),
         ("POST internal/acl", 3),
     ]);
-    assert_eq!(calls(&consul, &aws), expected);
+    let (made, page) = (calls(&consul, &aws), include_str!("../../../docs/reference/commands/survey.md"));
+    assert_eq!(made, expected);
+    let of_cluster = ["GET catalog/node-services", "GET health/node"];
+    let is_of_consul = |call: &String| call.contains(' ') && call != "GET acl/token";
+    let (of_cluster, fixed): (Vec<_>, Vec<_>) =
+        made.iter().filter(|(call, _)| is_of_consul(call)).partition(|(call, _)| of_cluster.contains(&call.as_str()));
+    let sum = |calls: Vec<(&String, &usize)>| calls.into_iter().map(|(_, count)| count).sum::<usize>();
+    assert_eq!((sum(fixed), sum(of_cluster)), (13, 4));
+    assert!(page.contains("| Consul | 13, and four for each cluster |"));
     let status = printed(installation, &aws, &consul, &["status"]).await;
     assert_eq!(status["services"].as_array().unwrap().len(), installation.services);
     let why = printed(installation, &aws, &consul, &["why", "service-0"]).await;

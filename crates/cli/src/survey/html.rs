@@ -93,8 +93,10 @@ pub(super) mod tests {
         };
         SurveyReport {
             read_at: "2026-11-23T12:00:00Z".parse().unwrap(),
+            account: Some("123456789012".to_owned()),
+            region: Some("us-east-1".to_owned()),
             consul: Some("1.21.4".to_owned()),
-            unread: vec![Unread { what: "tokens".to_owned(), permission: Some("acl = \"read\"".to_owned()) }],
+            unread: vec![Unread { what: "tokens".to_owned(), permission: Some("acl = \"read\"".to_owned()), nameless: "" }],
             clusters: vec![SurveyedCluster {
                 arn: "arn:aws:ecs:us-east-1:123456789012:cluster/shop".to_owned(),
                 status: SweptStatus::Active,
@@ -116,6 +118,7 @@ pub(super) mod tests {
         }
         assert!(page.contains("2026-11-23 11:00 UTC (60 min ago)") || page.contains("(1 h ago)"), "{page}");
         assert!(page.contains("web-199") && !page.contains("web-200") && page.contains("100 more"), "{page}");
+        assert!(page.contains("in 1 cluster of account 123456789012 in us-east-1"), "{page}");
         assert!(page.find("Could not be read") < page.find("left-in-consul"), "what is unread stands at the top");
     }
 }

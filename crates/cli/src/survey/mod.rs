@@ -122,5 +122,9 @@ fn summary(report: &SurveyReport) -> String {
         count => format!(", and {count} could not be read"),
     };
     let consul = report.consul.as_ref().map(|version| format!(" (Consul {version})")).unwrap_or_default();
-    format!("{found} in {}{consul}{unread}", audit::report::counted(report.clusters.len(), "cluster"))
+    let place = match (&report.account, &report.region) {
+        (Some(account), Some(region)) => format!(" of account {account} in {region}"),
+        _ => String::new(),
+    };
+    format!("{found} in {}{place}{consul}{unread}", audit::report::counted(report.clusters.len(), "cluster"))
 }

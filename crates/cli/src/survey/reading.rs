@@ -32,6 +32,7 @@ pub(super) struct Reading {
     definitions: Report,
     tenancy: Tenancy,
     has_all_clusters: bool,
+    options: Vec<(&'static str, String)>,
 }
 
 impl Reading {
@@ -69,12 +70,14 @@ impl Reading {
             datacenter,
             definitions,
             has_all_clusters: arguments.cluster.is_empty(),
+            options: arguments.aws.given(),
             tenancy: variables.tenancy,
         })
     }
 
     /// What is wrong; with `is_anonymous`, without names.
     pub(super) fn judge(&self, is_anonymous: bool) -> SurveyReport {
+        let options: Vec<(&str, &str)> = self.options.iter().map(|(option, value)| (*option, value.as_str())).collect();
         let evidence = SurveyEvidence {
             plan: &self.plan,
             unknown: self.unknown.as_ref(),
@@ -85,6 +88,7 @@ impl Reading {
             datacenter: &self.datacenter,
             tenancy: &self.tenancy,
             has_all_clusters: self.has_all_clusters,
+            options: &options,
         };
         let report = survey(&evidence, Timestamp::now());
         if is_anonymous { report.anonymous() } else { report }

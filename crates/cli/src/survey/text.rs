@@ -119,6 +119,13 @@ mod tests {
         assert!(text.starts_with("permission    could not be read\nacl = \"read\"  tokens\n"), "{text}");
         assert!(text.contains("error: 300 instances in Consul have no running task (oldest 1 h ago)\n"), "{text}");
         assert!(text.contains("… and 280 more with --output json\n  $ curl --data '{}'\n"), "{text}");
-        assert!(text.ends_with("1 error in 1 cluster (Consul 1.21.4), and 1 could not be read\n"), "{text}");
+        assert!(
+            text.ends_with(
+                "1 error in 1 cluster of account 123456789012 in us-east-1 (Consul 1.21.4), and 1 could not be read\n"
+            ),
+            "{text}"
+        );
+        let hidden = super::text(&report().anonymous(), Medium { width: None, in_colour: false });
+        assert!(hidden.ends_with("1 error in 1 cluster (Consul 1.21.4), and 1 could not be read\n"), "{hidden}");
     }
 }

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::report::{SurveyObject, SurveyReport, Unread};
-
-/// What stands for a sentence about something that could not be read.
-const LEFT_OUT: &str = "left out: it can have names";
+use super::report::{SurveyObject, SurveyReport};
 
 impl SurveyReport {
     /// The report with numbers in place of names, each name by the same number everywhere. Sentences and commands are left out:
@@ -14,9 +11,11 @@ impl SurveyReport {
     pub fn anonymous(mut self) -> Self {
         let (mut clusters, mut objects) = (Numbers::of("cluster"), Numbers::of("object"));
         for unread in &mut self.unread {
-            *unread = Unread { what: LEFT_OUT.to_owned(), permission: unread.permission.take() };
+            unread.nameless.clone_into(&mut unread.what);
         }
+        self.unread.sort();
         self.unread.dedup();
+        (self.account, self.region) = (None, None);
         for cluster in &mut self.clusters {
             cluster.arn = clusters.number(cluster.name());
             cluster.controllers.iter_mut().for_each(|image| "one".clone_into(image));

@@ -2,11 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use observe::InspectionError;
+use audit::spelling::nearest;
+use observe::{CallError, ConsulError, EcsError, InspectionError};
 use report::{Cause, ErrorLabel, Problem};
 
-use super::{SurveyEvidence, report::Unread};
+use super::{
+    SurveyEvidence,
+    report::{Unread, name_of},
+};
 use crate::unread::{cluster_unknown, token_unknown, unread as in_words};
+
+/// What strangers learn of something that could not be read.
+const LEFT_OUT: &str = "left out: it can have names";
+const TOKEN_UNKNOWN: &str = "Consul does not know the token";
+const CONSUL_SILENT: &str = "Consul could not be read at CONSUL_HTTP_ADDR";
+const CLUSTER_UNKNOWN: &str = "ECS does not know a cluster that was asked for";
+const DENIED: &str = "a permission is missing";
 
 /// What could not be read, each once.
 pub(super) fn unread(evidence: &SurveyEvidence<'_>) -> Vec<Unread> {
@@ -19,7 +30,7 @@ pub(super) fn unread(evidence: &SurveyEvidence<'_>) -> Vec<Unread> {
     };
     let of_first = evidence.plan.problems.iter().chain(&evidence.plan.faults).filter(|problem| !is_planned(problem));
     let of_second = evidence.unknown.into_iter().flat_map(|plan| plan.problems.iter().chain(&plan.faults));
-    let of_plans = of_first.chain(of_second).map(of_plan);
+    let of_plans = of_first.chain(of_second).map(|problem| of_plan(problem, evidence));
     let read = evidence.datacenter;
     let of_datacenter = [
         read.version.as_ref().err(),
@@ -34,24 +45,57 @@ pub(super) fn unread(evidence: &SurveyEvidence<'_>) -> Vec<Unread> {
     let admission = admission.map(|error| InspectionError::Call(error.clone()));
     let inspected = evidence.inspection.problems.iter().chain(of_datacenter.into_iter().flatten()).chain(&admission);
     let of_definitions = evidence.definitions.problems.iter();
-    let of_definitions = of_definitions.map(|problem| Unread { what: problem.to_string(), permission: None });
-    let all = of_plans.chain(inspected.map(of_inspection)).chain(of_definitions);
+    let of_definitions = of_definitions.map(|problem| Unread { what: problem.to_string(), permission: None, nameless: LEFT_OUT });
+    let all = of_plans.chain(inspected.map(|error| of_inspection(error, evidence))).chain(of_definitions);
     all.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn of_plan(problem: &Problem) -> Unread {
+fn of_plan(problem: &Problem, evidence: &SurveyEvidence<'_>) -> Unread {
     let what = match (&problem.label, &problem.cause) {
         (ErrorLabel::ConsulCredentialRejected, _) => token_unknown(),
-        (_, Some(Cause::UnknownCluster)) => cluster_unknown(problem.cluster_arn.as_deref().unwrap_or_default()),
+        (_, Some(Cause::UnknownCluster)) => mistyped(problem.cluster_arn.as_deref().unwrap_or_default(), evidence),
         _ => problem.to_string(),
     };
     let permission = match &problem.cause {
         Some(Cause::Denied { permission }) => permission.clone(),
         _ => None,
     };
-    Unread { what, permission }
+    let nameless = match (&problem.label, &problem.cause) {
+        (ErrorLabel::ConsulCredentialRejected, _) => TOKEN_UNKNOWN,
+        (ErrorLabel::ConsulUnavailable, _) => CONSUL_SILENT,
+        (_, Some(Cause::UnknownCluster)) => CLUSTER_UNKNOWN,
+        (_, Some(Cause::Denied { .. })) => DENIED,
+        _ => LEFT_OUT,
+    };
+    Unread { what, permission, nameless }
 }
 
-fn of_inspection(error: &InspectionError) -> Unread {
-    Unread { what: in_words(error), permission: error.missing_permission() }
+fn of_inspection(error: &InspectionError, evidence: &SurveyEvidence<'_>) -> Unread {
+    let what = match error {
+        InspectionError::Call(CallError::Ecs(EcsError::UnknownCluster(cluster))) => mistyped(cluster.as_str(), evidence),
+        other => in_words(other),
+    };
+    let nameless = match error {
+        InspectionError::Call(CallError::Ecs(EcsError::UnknownCluster(_))) => CLUSTER_UNKNOWN,
+        InspectionError::Call(CallError::Consul(error)) => match error {
+            ConsulError::CredentialRejected { .. } => TOKEN_UNKNOWN,
+            ConsulError::CredentialUnreadable { .. } => "the token of Consul is not usable",
+            ConsulError::Unavailable { .. } => CONSUL_SILENT,
+            ConsulError::Malformed { .. } => "what answers at CONSUL_HTTP_ADDR is not what Consul would answer",
+            ConsulError::PermissionDenied { .. } => DENIED,
+            _ => LEFT_OUT,
+        },
+        InspectionError::CatalogNotPermitted(_) | InspectionError::TokensNotPermitted(_) => DENIED,
+        _ => LEFT_OUT,
+    };
+    Unread { what, permission: error.missing_permission(), nameless }
+}
+
+/// That ECS does not know the cluster with this ARN, with the nearest one that has a node in Consul.
+fn mistyped(arn: &str, evidence: &SurveyEvidence<'_>) -> String {
+    let known = evidence.datacenter.clusters.iter().flatten().map(|cluster| cluster.name());
+    match nearest(name_of(arn), known) {
+        Some(near) => format!("{}; the nearest cluster with a node in Consul is {near}", cluster_unknown(arn)),
+        None => cluster_unknown(arn),
+    }
 }

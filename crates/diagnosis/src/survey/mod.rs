@@ -27,11 +27,11 @@ use std::{
 use ::report::{ClusterReport, SweepReport, SweptStatus};
 use audit::report::Report;
 use jiff::Timestamp;
-use mesh::tenancy::Tenancy;
+use mesh::{arn::ClusterArn, tenancy::Tenancy};
 use observe::{DatacenterReading, Inspection, InspectionError};
 
 pub use self::report::{SurveyFinding, SurveyObject, SurveyReport, SurveyedCluster, Unread};
-use crate::{status::status, tokens::Tokens};
+use crate::{doctor::word, status::status, tokens::Tokens};
 
 /// What a survey has read.
 pub struct SurveyEvidence<'a> {
@@ -50,6 +50,8 @@ pub struct SurveyEvidence<'a> {
     pub tenancy: &'a Tenancy,
     /// Whether these are all clusters of the account and region.
     pub has_all_clusters: bool,
+    /// The options that named the account and region, each with its value: the commands need them as well.
+    pub options: &'a [(&'static str, &'a str)],
 }
 
 /// What is wrong, at `now`.
@@ -61,12 +63,29 @@ pub fn survey(evidence: &SurveyEvidence<'_>, now: Timestamp) -> SurveyReport {
     findings.extend(of_consul::findings(evidence, &status, now));
     // The order within a severity is the order of what hurts most.
     findings.sort_by_key(|finding| Reverse(finding.severity));
+    let commands = findings.iter_mut().flat_map(|finding| &mut finding.commands);
+    commands.for_each(|command| add_options(command, evidence.options));
+    let place = evidence.plan.clusters.iter().find_map(|cluster| cluster.cluster_arn.parse::<ClusterArn>().ok());
     SurveyReport {
         read_at: now,
+        account: place.as_ref().map(|cluster| cluster.account().to_owned()),
+        region: place.as_ref().map(|cluster| cluster.region().to_owned()),
         consul: evidence.datacenter.version.as_ref().ok().filter(|version| !version.is_empty()).cloned(),
         unread: gaps::unread(evidence),
         clusters: clusters(evidence),
         findings,
+    }
+}
+
+/// Adds options to a command that calls AWS. `explain` prints a page of the program.
+fn add_options(command: &mut String, options: &[(&str, &str)]) {
+    if !command.starts_with("ecs-mesh ") || command.starts_with("ecs-mesh explain ") {
+        return;
+    }
+    for (option, value) in options {
+        if !command.contains(&format!(" {option} ")) {
+            *command = format!("{command} {option} {}", word(value));
+        }
     }
 }
 

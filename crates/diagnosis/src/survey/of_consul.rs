@@ -151,22 +151,30 @@ impl Ending {
     }
 }
 
-/// The certificates of a server's own list, or before Consul 2.0 the roots.
+/// How late a server may be with its list: it measures once an hour.
+const LATE: SignedDuration = SignedDuration::from_hours(2);
+
+/// The active roots, and what else the server that answers lists. A follower may list nothing of the authority: the leader measures
+/// that. Before Consul 2.0, no server has a list.
 fn endings(read: &DatacenterReading, now: Timestamp) -> Vec<Ending> {
-    if let Ok(Some(certificates)) = &read.certificates {
-        let own = certificates.iter().filter(|it| it.kind != "leaf");
-        let ending = |it: &ExpiringCertificate| Ending {
-            name: it.name.clone(),
-            is_of_authority: it.kind == "ca",
-            left: SignedDuration::from_secs(it.seconds_remaining),
-        };
-        return own.map(ending).collect();
-    }
     let roots = read.roots.iter().flatten().filter(|root| root.is_active);
     let ending = |root: &CaRoot| Ending {
         name: root.name.clone(),
         is_of_authority: true,
         left: root.not_after.duration_since(now),
     };
-    roots.map(ending).collect()
+    let mut endings: Vec<Ending> = roots.map(ending).collect();
+    let own = read.certificates.iter().flatten().flatten().filter(|it| it.kind != "leaf");
+    let ending = |it: &ExpiringCertificate| Ending {
+        name: it.name.clone(),
+        is_of_authority: it.kind == "ca",
+        left: SignedDuration::from_secs(it.seconds_remaining),
+    };
+    let is_same = |a: &Ending, b: &Ending| a.is_of_authority && b.is_of_authority && (a.left - b.left).abs() < LATE;
+    for listed in own.map(ending) {
+        if !endings.iter().any(|known| is_same(known, &listed)) {
+            endings.push(listed);
+        }
+    }
+    endings
 }

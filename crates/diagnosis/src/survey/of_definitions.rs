@@ -12,6 +12,9 @@ use observe::Inspection;
 use super::report::{SurveyFinding, SurveyObject};
 use crate::doctor::word;
 
+/// The rule about releases whose support has ended: of those that only inform, the one that a survey shows.
+const ENDED: &str = "consul-end-of-support";
+
 pub(super) fn findings(report: &Report, inspection: &Inspection) -> Vec<SurveyFinding> {
     let in_mesh: BTreeSet<&str> = report
         .definitions
@@ -22,7 +25,7 @@ pub(super) fn findings(report: &Report, inspection: &Inspection) -> Vec<SurveyFi
     let mut rules: BTreeMap<&str, Vec<&Reported>> = BTreeMap::new();
     let counts = |finding: &&Reported| {
         let is_ours = finding.rule.id.starts_with("consul-") || in_mesh.contains(finding.subject.as_str());
-        is_ours && finding.severity > Severity::Info
+        is_ours && (finding.severity > Severity::Info || finding.rule.id == ENDED)
     };
     for finding in report.findings.iter().filter(counts) {
         rules.entry(finding.rule.id).or_default().push(finding);
@@ -36,21 +39,28 @@ pub(super) fn findings(report: &Report, inspection: &Inspection) -> Vec<SurveyFi
 fn finding(found: &[&Reported], inspection: &Inspection, check: &str) -> Option<SurveyFinding> {
     let first = found.first()?;
     let severity = found.iter().map(|finding| finding.severity).max()?;
+    let effects: BTreeSet<&str> = found.iter().map(|finding| finding.effect.as_str()).collect();
+    let has_one_effect = effects.len() == 1;
+    let why = |finding: &Reported| {
+        if has_one_effect {
+            finding.message.clone()
+        } else {
+            format!("{}. At run time: {}", finding.message, finding.effect)
+        }
+    };
     let objects = found.iter().flat_map(|finding| {
         clusters_of(finding, inspection).into_iter().map(|cluster| SurveyObject {
             cluster,
             name: finding.subject.clone(),
-            why: finding.message.clone(),
+            why: why(finding),
             ..SurveyObject::default()
         })
     });
     let texts = first.rule.texts();
+    let cost = if has_one_effect { first.effect.as_str() } else { texts.effect };
     let title = format!("{} ({})", plain(texts.title), first.rule.id);
     let commands = [format!("ecs-mesh explain {}", first.rule.id), check.to_owned()];
-    Some(
-        SurveyFinding::new(first.rule.id, severity, title, &sentence(texts.effect), objects.collect())
-            .with_commands(commands),
-    )
+    Some(SurveyFinding::new(first.rule.id, severity, title, &sentence(cost), objects.collect()).with_commands(commands))
 }
 
 /// The names of the clusters that run the revision; `None` of a revision whose last task has ended since.

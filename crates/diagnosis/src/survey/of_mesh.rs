@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use audit::severity::Severity;
+use audit::{report::counted, severity::Severity};
 use observe::{InspectedCluster, UntaggedTask};
 
 use super::{
@@ -90,7 +90,7 @@ fn untraceable(evidence: &SurveyEvidence<'_>) -> Option<SurveyFinding> {
         .iter()
         .map(|it| SurveyObject {
             name: it.owner.clone(),
-            why: format!("{} login tokens", it.count),
+            why: counted(it.count, "login token"),
             since: it.oldest,
             ..SurveyObject::default()
         })

@@ -150,7 +150,6 @@ enum Fate<'a> {
 /// What is known of the tasks and instances that a plan names.
 struct Known<'a> {
     stopped: BTreeMap<&'a str, Timestamp>,
-    started: BTreeMap<&'a str, Timestamp>,
     instances: BTreeMap<&'a str, &'a ServiceInstance>,
     /// The clusters whose tasks register on the cluster's node.
     meshes: BTreeSet<&'a str>,
@@ -220,7 +219,6 @@ impl<'a> Known<'a> {
         Self {
             meshes: clusters().filter(registers).map(|cluster| cluster.arn.as_str()).collect(),
             stopped: tasks().filter_map(|task| Some((task.arn.id().as_str(), task.end.stopped_at?))).collect(),
-            started: tasks().filter_map(|task| Some((task.arn.id().as_str(), task.end.started_at?))).collect(),
             instances: instances.map(|instance| (instance.id.as_str(), instance)).collect(),
             unread: unread.map(|cluster| cluster.arn.as_str()).collect(),
             tenancy: evidence.tenancy,
@@ -269,8 +267,8 @@ impl<'a> Known<'a> {
             }
             PlannedAction::Repair { task_id, instances, checks } => {
                 let lost: Vec<&str> = instances.iter().chain(checks).map(String::as_str).collect();
-                let since = self.started.get(task_id.as_str()).copied();
-                (task_id.clone(), format!("Consul lacks {}", lost.join(", ")), since)
+                // When Consul lost it is nowhere.
+                plain(task_id, &format!("Consul lacks {}", lost.join(", ")))
             }
             PlannedAction::CorrectHealth { task_id, checks } => {
                 let checks: Vec<String> =

@@ -12,6 +12,10 @@ use serde::Serialize;
 pub struct SurveyReport {
     /// When it was read.
     pub read_at: Timestamp,
+    /// The account of the clusters; null if no cluster was found, or names are left out.
+    pub account: Option<String>,
+    /// Their region; null as well.
+    pub region: Option<String>,
     /// The version of Consul's servers; null if Consul did not say.
     pub consul: Option<String>,
     /// What could not be read, so nothing is said of it.
@@ -31,6 +35,9 @@ pub struct Unread {
     pub what: String,
     /// The permission that is missing, if that is the cause and it is known.
     pub permission: Option<String>,
+    /// What and why without names, for strangers.
+    #[serde(skip)]
+    pub nameless: &'static str,
 }
 
 /// A cluster that was surveyed.

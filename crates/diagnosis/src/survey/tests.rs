@@ -1,7 +1,5 @@
 //! What is found in a mesh, and what is not.
 
-mod definitions;
-
 use std::collections::BTreeMap;
 
 use ::report::{Blocked, Cause, ErrorLabel, PlannedAction, Problem, Skipped, SweepOutcome, Waiting};
@@ -15,6 +13,10 @@ use observe::{
 };
 use serde_json::{Value, json};
 
+mod commands;
+mod definitions;
+mod kinds;
+
 use super::*;
 use crate::examples::{cluster, described, healthy, id, lose_tag, minutes_ago, now, register, task};
 
@@ -23,8 +25,11 @@ struct World {
     plan: SweepReport,
     unknown: Option<SweepReport>,
     inspection: Inspection,
+    tokens: Option<Tokens>,
     definitions: Report,
     datacenter: DatacenterReading,
+    has_all_clusters: bool,
+    options: Vec<(&'static str, &'static str)>,
 }
 
 fn plan(clusters: Vec<ClusterReport>) -> SweepReport {
@@ -58,6 +63,9 @@ fn world() -> World {
         plan: plan(vec![report_of(cluster().as_str())]),
         unknown: None,
         inspection: Inspection { clusters: vec![healthy()], problems: Vec::new() },
+        tokens: None,
+        has_all_clusters: true,
+        options: Vec::new(),
         definitions: Report::new(
             &Gathered::default(),
             &audit::ignore::Sorted::default(),
@@ -82,12 +90,13 @@ fn said(change: impl FnOnce(&mut World), is_anonymous: bool) -> SurveyReport {
         plan: &world.plan,
         unknown: world.unknown.as_ref(),
         inspection: &world.inspection,
-        tokens: None,
+        tokens: world.tokens.as_ref(),
         tokens_unread: None,
         definitions: &world.definitions,
         datacenter: &world.datacenter,
         tenancy: &Tenancy::Community,
-        has_all_clusters: true,
+        has_all_clusters: world.has_all_clusters,
+        options: &world.options,
     };
     let report = survey(&evidence, now());
     if is_anonymous { report.anonymous() } else { report }
@@ -183,28 +192,6 @@ fn what_a_controller_would_hold_back_or_do_later_is_said() {
 }
 
 #[test]
-fn each_kind_of_action_is_a_finding_of_its_own() {
-    let task_id = || id(1).to_string();
-    let actions = [
-        (
-            PlannedAction::Repair { task_id: task_id(), instances: vec!["web-1".into()], checks: vec![] },
-            "lost-in-consul",
-        ),
-        (PlannedAction::CreateNode { node: cluster().to_string() }, "missing-node"),
-        (PlannedAction::Provision { holder: "service web".into() }, "missing-token"),
-        (PlannedAction::CorrectHealth { task_id: task_id(), checks: vec![] }, "wrong-health"),
-        (PlannedAction::DeleteLoginToken { accessor_id: "a".into(), task_id: Some(task_id()) }, "unused-login-tokens"),
-        (PlannedAction::ForceLeave { node: "ip-10-0-0-1".into() }, "dead-agents"),
-        (PlannedAction::Revoke { holder: "service web".into(), accessor_id: None }, "idle-tokens"),
-        (PlannedAction::DeregisterNode { node: cluster().to_string() }, "dead-node"),
-    ];
-    for (action, expected) in actions {
-        let finding = only(|world| of_plan(world).planned.push(action));
-        assert_eq!(finding.id, expected);
-    }
-}
-
-#[test]
 fn cluster_without_a_mesh_needs_no_node() {
     let findings = found(|world| {
         let other = "arn:aws:ecs:us-east-1:123456789012:cluster/batch";
@@ -295,17 +282,52 @@ fn certificate_that_ends_within_30_days_is_found() {
     assert_eq!(listed("agent", 6)[0].id, "server-certificates");
     assert_eq!(listed("ca", 31), []);
     assert_eq!(listed("leaf", 1), [], "Consul renews it");
-    // Before Consul 2.0, by its roots
-    let root = |days: i64, is_active| {
-        let not_after = now() + SignedDuration::from_hours(24 * days);
-        found(move |world| {
-            let root = CaRoot { name: "Consul CA".to_owned(), is_active, not_before: now(), not_after };
-            world.datacenter.roots = Ok(vec![root]);
-        })
+}
+
+/// What is found of an active root that ends after these days, beside what the server lists.
+fn with_root(days: i64, listed: Option<Vec<ExpiringCertificate>>) -> Vec<SurveyFinding> {
+    let not_after = now() + SignedDuration::from_hours(24 * days);
+    found(move |world| {
+        let root = CaRoot { name: "Consul CA".to_owned(), is_active: true, not_before: now(), not_after };
+        (world.datacenter.roots, world.datacenter.certificates) = (Ok(vec![root]), Ok(listed));
+    })
+}
+
+#[test]
+fn root_that_ends_is_found_whatever_the_server_lists() {
+    let listed = |kind: &str, name: &str, days: i64| ExpiringCertificate {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        seconds_remaining: days * 86_400 - 1_800,
     };
-    assert_eq!(severity(&root(20, true)), Some(Severity::Warning));
-    assert_eq!(root(20, true)[0].objects[0].why, "it expires in 20 days");
-    assert_eq!((root(20, false), root(365, true)), (Vec::new(), Vec::new()));
+    let names = |findings: &[SurveyFinding]| -> Vec<(String, Vec<String>)> {
+        let objects = |it: &SurveyFinding| it.objects.iter().map(|object| object.name.clone()).collect();
+        findings.iter().map(|it| (it.id.clone(), objects(it))).collect()
+    };
+    let root = || ("ca-certificates".to_owned(), vec!["Consul CA".to_owned()]);
+    let severity = |findings: &[SurveyFinding]| findings.first().map(|finding| finding.severity);
+    // Before Consul 2.0, and of a follower, which measures nothing of the authority
+    for list in [None, Some(Vec::new()), Some(vec![listed("agent", "server", 300)])] {
+        let findings = with_root(5, list.clone());
+        assert_eq!((names(&findings), severity(&findings)), (vec![root()], Some(Severity::Error)), "{list:?}");
+        assert_eq!(severity(&with_root(20, list.clone())), Some(Severity::Warning), "{list:?}");
+        assert_eq!(with_root(365, list), []);
+    }
+    assert_eq!(with_root(20, None)[0].objects[0].why, "it expires in 20 days");
+    // The leader lists the root too, and an intermediate
+    assert_eq!(names(&with_root(5, Some(vec![listed("ca", "active-root", 5)]))), [root()]);
+    let both = with_root(5, Some(vec![listed("ca", "intermediate", 3)]));
+    assert_eq!(names(&both), [("ca-certificates".to_owned(), vec!["Consul CA".to_owned(), "intermediate".to_owned()])]);
+}
+
+#[test]
+fn root_that_signs_nothing_any_more_may_end() {
+    let not_after = now() + SignedDuration::from_hours(24);
+    let findings = found(|world| {
+        let root = CaRoot { name: "Consul CA".to_owned(), is_active: false, not_before: now(), not_after };
+        world.datacenter.roots = Ok(vec![root]);
+    });
+    assert_eq!(findings, []);
 }
 
 #[test]
@@ -377,8 +399,42 @@ fn strangers_learn_no_names() {
     }
     // The same number stands for the same name
     let report = said(change, true);
+    assert_eq!((&report.account, &report.region), (&None, &None));
     let clusters: Vec<&str> = report.findings.iter().filter_map(|it| it.objects[0].cluster.as_deref()).collect();
     assert_eq!((report.clusters[0].name(), clusters), ("cluster-1", vec!["cluster-1", "cluster-1"]));
+}
+
+#[test]
+fn strangers_learn_why_something_could_not_be_read_if_the_reason_is_ours() {
+    let reason = |label, cause| {
+        let problem = Problem { cause, ..Problem::new(None, label, &"cluster prod: ada may not") };
+        let report = said(|world| world.plan.problems.push(problem), true);
+        let [unread] = report.unread.as_slice() else { panic!("{:?}", report.unread) };
+        unread.what.clone()
+    };
+    assert_eq!(reason(ErrorLabel::ConsulUnavailable, None), "Consul could not be read at CONSUL_HTTP_ADDR");
+    let denied = Cause::Denied { permission: None };
+    assert_eq!(reason(ErrorLabel::AwsRefused, Some(denied)), "a permission is missing");
+    assert_eq!(reason(ErrorLabel::AwsRefused, None), "left out: it can have names");
+}
+
+#[test]
+fn cluster_of_a_mistyped_name_has_a_near_one_behind_it() {
+    let unread = |name: &str| {
+        let arn = format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}");
+        let problem = Problem {
+            cluster_arn: Some(arn),
+            cause: Some(Cause::UnknownCluster),
+            ..Problem::new(None, ErrorLabel::Ecs, &"unknown")
+        };
+        said(|world| world.plan.problems.push(problem), false).unread.remove(0).what
+    };
+    assert!(
+        unread("prodd").ends_with("ECS does not know it; the nearest cluster with a node in Consul is prod"),
+        "{}",
+        unread("prodd")
+    );
+    assert!(unread("batch").ends_with("ECS does not know it"), "{}", unread("batch"));
 }
 
 #[test]
