@@ -16,6 +16,7 @@ mod families;
 mod healing;
 mod limits;
 mod live_mesh;
+mod load_balancer_client;
 mod observing;
 mod orders;
 mod own_events;

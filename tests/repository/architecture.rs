@@ -131,6 +131,7 @@ fn diagnosis_and_the_auditor_have_no_client() {
         "PathReader",
         "read_history",
         "read_network",
+        "read_targets",
         "select_clusters",
         "async",
     ];

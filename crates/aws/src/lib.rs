@@ -1,5 +1,5 @@
 //! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager), `queue` (SQS),
-//! `events` (`EventBridge`), `ec2`, `iam`, `logs` (`CloudWatch` Logs) and `stack` (`CloudFormation`); `installation` for a deployed stack and what it needs around it,
+//! `events` (`EventBridge`), `ec2`, `load-balancers` (Elastic Load Balancing), `iam`, `logs` (`CloudWatch` Logs) and `stack` (`CloudFormation`); `installation` for a deployed stack and what it needs around it,
 //! and `chain` for the credentials of a person.
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //!        └────────────┴──┬────┴─────────┘              │             │               │           │       │
 //!                      AwsEcs                     AwsSecrets     SqsQueue       DefaultBus    AwsIam  AwsLogs
 //!                        └───────── clients of one SDK configuration (sdk) ──────────┴───────────┴───────┘
-//!  Without a trait, because nothing else stands in for them: DeadLetterQueues, AwsInstallation, AwsStacks
+//!  Without a trait, because nothing else stands in for them: DeadLetterQueues, AwsInstallation, AwsLoadBalancers, AwsStacks
 //! ```
 
 #[cfg(feature = "ec2")]
@@ -21,8 +21,12 @@ pub mod http;
 pub mod iam;
 #[cfg(feature = "installation")]
 pub mod installation;
+#[cfg(feature = "load-balancers")]
+pub mod load_balancers;
 #[cfg(feature = "logs")]
 pub mod logs;
+#[cfg(any(feature = "ec2", feature = "load-balancers"))]
+mod query;
 #[cfg(feature = "queue")]
 pub mod queue;
 pub mod sdk;

@@ -4,17 +4,17 @@ mod shown;
 
 use std::{fs, path::PathBuf};
 
-use aws::ec2::AwsEc2;
+use aws::{ec2::AwsEc2, load_balancers::AwsLoadBalancers};
 use clap::Args;
 use diagnosis::{
     DestinationPlace, HttpRequest, Passage, PathEvidence, PathReport, ServicePath, Tokens, callers, destination_named,
-    destinations, path, problems, services_named, unread,
+    destinations, path, problems, services_named, target_groups, unread,
 };
 use jiff::Timestamp;
 use mesh::{arn::TaskId, tenancy::Tenancy};
 use observe::{
     DestinationReading, Inspection, IntentionEnd, MeshReading, NetworkReading, Origin, PathReader, ProxyOutput,
-    RegisteredUpstream, ServiceAt, SourceReading, read_network,
+    RegisteredUpstream, ServiceAt, SourceReading, TargetsReading, read_network, read_targets,
 };
 
 use crate::{
@@ -132,6 +132,7 @@ struct Common<'a> {
     mesh: &'a MeshReading,
     source: &'a SourceReading,
     network: &'a NetworkReading,
+    targets: &'a TargetsReading,
     now: Timestamp,
 }
 
@@ -159,10 +160,27 @@ impl Asking<'_> {
             let overrides = upstream.map(RegisteredUpstream::overrides).unwrap_or_default();
             destinations.push(reader.destination(&destination, &overrides, origin).await);
         }
+        if destinations.is_empty() && problems.is_empty() && is_nowhere(&source, &observed) {
+            let name = &source.service.name;
+            let reason = format!(
+                "no task of service {name:?} runs, and Consul has no proxy of it. Check the name, the region and the cluster"
+            );
+            return Err(Failure::Message(reason));
+        }
         let addresses = destinations.iter().flat_map(DestinationReading::addresses).chain(source.addresses());
-        let network = read_network(&AwsEc2::new(&self.clients.sdk), &addresses.collect()).await;
-        let common =
-            Common { observed: &observed, tokens: known, mesh: &mesh, source: &source, network: &network, now };
+        let groups = destinations.iter().flat_map(|destination| target_groups(&observed, destination, origin));
+        let (ec2, balancers) = (AwsEc2::new(&self.clients.sdk), AwsLoadBalancers::new(&self.clients.sdk));
+        let (addresses, groups) = (addresses.collect(), groups.collect());
+        let (network, targets) = tokio::join!(read_network(&ec2, &addresses), read_targets(&balancers, groups));
+        let common = Common {
+            observed: &observed,
+            tokens: known,
+            mesh: &mesh,
+            source: &source,
+            network: &network,
+            targets: &targets,
+            now,
+        };
         let paths = destinations.iter().map(|destination| self.path(&common, destination)).collect();
         problems.extend(installation.problem);
         problems.extend(tokens.err().filter(|problem| !problems.contains(problem)));
@@ -171,7 +189,7 @@ impl Asking<'_> {
 
     fn path(&self, common: &Common<'_>, destination: &DestinationReading) -> ServicePath {
         let request = self.arguments.request();
-        let Common { observed, tokens, mesh, source, network, now } = *common;
+        let Common { observed, tokens, mesh, source, network, targets, now } = *common;
         path(&PathEvidence {
             observed,
             tokens,
@@ -179,6 +197,7 @@ impl Asking<'_> {
             source,
             destination,
             network,
+            targets,
             request: request.as_ref(),
             proxy_output: self.proxy_output.as_ref(),
             from_task: self.arguments.from_task.as_ref(),
@@ -228,6 +247,13 @@ impl Asking<'_> {
         let callers = intentions.ok().map(|intentions| callers(&intentions, &datacenter));
         PathReport { read_at: now, paths: Vec::new(), callers, problems }
     }
+}
+
+/// Whether neither ECS nor Consul knows the service that calls: its name may be wrong.
+fn is_nowhere(source: &SourceReading, observed: &Inspection) -> bool {
+    let has_no_proxy = source.proxies.as_ref().is_ok_and(Vec::is_empty);
+    let has_no_route = source.routes.iter().flatten().all(Vec::is_empty);
+    has_no_proxy && has_no_route && services_named(&source.service.name, observed).is_empty()
 }
 
 fn exit(report: &PathReport) -> Exit {

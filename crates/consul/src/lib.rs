@@ -19,6 +19,7 @@ mod array;
 mod authorization;
 mod bootstrap;
 mod catalog;
+mod certificate;
 mod config_entry;
 mod credential;
 mod discovery_chain;
@@ -40,6 +41,7 @@ pub use self::{
     authorization::{Logins, OwnToken, Permissions},
     bootstrap::{Fields, Object, ObjectKind, ObjectReads, ObjectWrites, fields},
     catalog::{CatalogReads, CatalogWrites, MAX_TRANSACTION_OPERATIONS},
+    certificate::{UnreadableCertificate, Validity},
     config_entry::{Direction, MeshEntry},
     credential::{CredentialError, CredentialSource, TokenOwner},
     discovery_chain::{

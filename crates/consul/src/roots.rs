@@ -2,9 +2,10 @@
 //! <https://developer.hashicorp.com/consul/api-docs/connect/ca#list-ca-root-certificates>.
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::{
+    certificate::{UnreadableCertificate, Validity},
     error::{ConsulError, if_found},
     http::HttpConsul,
     request::{Request, or_default},
@@ -20,6 +21,19 @@ pub struct CaRoot {
     pub is_active: bool,
     pub not_before: Timestamp,
     pub not_after: Timestamp,
+    /// The intermediate certificate that signs those of proxies; `None` if the root signs them itself.
+    #[serde(rename = "IntermediateCerts", default, deserialize_with = "signing_certificate")]
+    pub intermediate: Option<Result<Validity, UnreadableCertificate>>,
+}
+
+/// The last one signs: Consul appends each new one, and removes expired ones only then.
+///
+/// Source: `setLeafSigningCert` in the package `consul` of Consul 1.22.
+fn signing_certificate<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Result<Validity, UnreadableCertificate>>, D::Error> {
+    let listed = Option::<Vec<String>>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(listed.last().map(|pem| Validity::of_pem(pem)))
 }
 
 #[derive(Deserialize)]

@@ -166,6 +166,7 @@ pub(crate) fn healthy() -> InspectedCluster {
         rollout: None,
         is_express: false,
         audited: RunningService::default(),
+        balanced: Vec::new(),
     };
     let MemberTask { identity, definition: revision, .. } = task(1);
     InspectedCluster {

@@ -46,7 +46,7 @@ pub use self::{
     live_mesh::{live_mesh, live_mesh_questions},
     path::{
         Caller, DestinationPlace, HttpRequest, Passage, PathEnd, PathEvidence, PathLine, PathReport, Place,
-        PlaceVerdict, ServicePath, callers, destination_named, destinations, path, services_named,
+        PlaceVerdict, ServicePath, callers, destination_named, destinations, path, services_named, target_groups,
     },
     status::{
         ChangeKind, DeploymentStatus, LastChange, RevisionStatus, ServiceStatus, State, StatusReport, TaskStatus,

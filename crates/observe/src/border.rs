@@ -72,6 +72,13 @@ impl Origin<'_> {
         }
     }
 
+    /// The service of a target of the chain of a service. Its datacenter is named only if it is not the caller's.
+    pub fn service_of(&self, asked: &ServiceAt, chain: Option<&DiscoveryChain>, target: &ChainTarget) -> ServiceAt {
+        let service = asked.of_target(target);
+        let is_own = service.datacenter.as_deref() == self.datacenter(asked, chain);
+        if is_own { service.everywhere() } else { service }
+    }
+
     /// The border before a target of the chain of a service; `None` if it is in the caller's own place.
     pub fn border(&self, asked: &ServiceAt, chain: &DiscoveryChain, target: &ChainTarget) -> Option<Border> {
         let service = asked.of_target(target);

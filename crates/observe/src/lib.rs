@@ -37,6 +37,7 @@ mod path;
 mod problem;
 mod proxy_output;
 mod selection;
+mod targets;
 mod tasks;
 mod world;
 
@@ -44,10 +45,11 @@ mod world;
 pub use aws::{
     ec2::{AclEntry, Ec2Error, GroupRule, Interface, NetworkAcl, Ports, RulePeer},
     ecs::{
-        API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, EcsError, Rollout, RunningService, ServiceDeployment,
+        API_CALL_DETAIL_TYPE, ApiCall, Balanced, DETAIL_TYPE, EcsError, Rollout, RunningService, ServiceDeployment,
         ServiceMessage, ServiceState, parse_api_call, parse_task_change,
     },
     installation::{Caller, DeployedStack, Invoked, Mapping, StackResource, StackResources, Topic, TopicKey, Trail},
+    load_balancers::{Target, TargetsError},
     logs::{LogEvent, LogsError},
     queue::FailedMessage,
 };
@@ -55,7 +57,7 @@ pub use consul::{
     CaRoot, CallLimits, ChainNode, ChainOverrides, ChainResolver, ChainTarget, ConnectProxy, ConsulError, Datacenter,
     Direction, DiscoveryChain, EnvoyExtension, ExpiringCertificate, ExportedService, GatewayRoute, HttpMatch,
     Intention, IntentionAction, IntentionEnd, IntentionPermission, Matched, MeshEntry, OutlierDetection, OwnToken,
-    Peering, ProxyDefaults, RegisteredUpstream, ServiceLimits, TokenOwner,
+    Peering, ProxyDefaults, RegisteredUpstream, ServiceLimits, TokenOwner, UnreadableCertificate, Validity,
 };
 
 pub use self::{
@@ -90,6 +92,7 @@ pub use self::{
     problem::Problem,
     proxy_output::{Endpoint, HeldCertificate, Listener, ProxyOutput, ProxyOutputError, Rejection},
     selection::{SelectError, select_clusters},
+    targets::{TargetsReading, read_targets},
     tasks::{ClusterStatuses, ListedTasks, namesakes},
     world::{Reading, Skipped, SweepCause, SweepOrder, Waited, World},
 };

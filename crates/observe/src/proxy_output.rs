@@ -57,7 +57,8 @@ pub struct Listener {
     pub is_active: bool,
 }
 
-/// A configuration that a proxy refused.
+/// A configuration that a proxy refused. Envoy 1.3x says so of listeners; its API has the field for clusters too:
+/// <https://github.com/envoyproxy/envoy/blob/main/api/envoy/admin/v3/config_dump_shared.proto>
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
     /// The listener or the cluster.
@@ -109,6 +110,11 @@ pub enum ProxyOutputError {
 }
 
 impl ProxyOutput {
+    /// Whether it has an active listener of one of these names.
+    pub fn listens(&self, is_wanted: &dyn Fn(&str) -> bool) -> bool {
+        self.listeners.iter().flatten().any(|listener| listener.is_active && is_wanted(&listener.name))
+    }
+
     /// Reads one answer, or several one after the other. Other lines, such as the banner of `aws ecs execute-command`, do not
     /// count.
     ///
@@ -132,8 +138,7 @@ impl ProxyOutput {
             output.add_line(line);
             rest = after;
         }
-        let is_empty = output.certificates.is_none() && output.clusters.is_none() && output.listeners.is_none();
-        if is_empty { Err(ProxyOutputError::Nothing) } else { Ok(output) }
+        if output == Self::default() { Err(ProxyOutputError::Nothing) } else { Ok(output) }
     }
 
     /// A line of `/clusters`: `cluster::key::value`, or `cluster::address::key::value`.
@@ -307,6 +312,41 @@ mod tests {
         assert!(listeners[1..].iter().all(|(_, is_active)| !is_active), "{listeners:?}");
         let [refused] = output.rejections.as_slice() else { panic!("{:?}", output.rejections) };
         assert_eq!((refused.name.as_str(), refused.reason.len()), ("orders:127.0.0.1:1235", SHOWN_CHARS));
+    }
+
+    #[test]
+    fn rejected_parts_are_found_with_and_without_an_older_configuration() {
+        let rejected = |name: &str, details: &str| {
+            json!({
+                "failed_configuration": { "@type": "type.googleapis.com/envoy.config.listener.v3.Listener", "name": name },
+                "last_update_attempt": "2026-11-23T12:00:00.123Z", "details": details,
+            })
+        };
+        let listeners = json!([
+            { "name": "api:127.0.0.1:1234", "active_state": { "version_info": "1" }, "error_state": rejected("api:127.0.0.1:1234", "a") },
+            { "name": "new:127.0.0.1:1235", "error_state": rejected("new:127.0.0.1:1235", "b") },
+            { "name": "well:127.0.0.1:1236", "active_state": { "version_info": "1" } },
+        ]);
+        let clusters = [
+            json!({ "version_info": "1", "cluster": { "name": "api.default" }, "error_state": { "details": "c" } }),
+            json!({ "version_info": "1", "cluster": { "name": "well.default" } }),
+        ];
+        let section = |kind: &str, field: &str, parts: Value| json!({ "@type": format!("type.googleapis.com/envoy.admin.v3.{kind}"), field: parts });
+        let dump = json!({ "configs": [
+            section("ListenersConfigDump", "dynamic_listeners", listeners),
+            section("ClustersConfigDump", "dynamic_active_clusters", json!(clusters)),
+        ] });
+        let output = ProxyOutput::parse(&dump.to_string()).unwrap();
+        let found: Vec<(&str, &str)> =
+            output.rejections.iter().map(|it| (it.name.as_str(), it.reason.as_str())).collect();
+        assert_eq!(found, [("api:127.0.0.1:1234", "a"), ("new:127.0.0.1:1235", "b"), ("api.default", "c")]);
+        let active: Vec<bool> = output.listeners.unwrap().iter().map(|it| it.is_active).collect();
+        assert_eq!(active, [true, false, true]);
+        // A part of the answer is enough
+        let waiting = json!([{ "error_state": rejected("api.default", "d") }]);
+        let part = json!({ "configs": [section("ClustersConfigDump", "dynamic_warming_clusters", waiting)] });
+        let output = ProxyOutput::parse(&part.to_string()).unwrap();
+        assert_eq!((output.rejections.len(), output.listeners), (1, None));
     }
 
     #[test]

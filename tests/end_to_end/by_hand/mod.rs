@@ -137,6 +137,7 @@ fn permission(request: &RecordedRequest) -> String {
     let service = match action {
         "GetCallerIdentity" => "sts",
         "GetTopicAttributes" => "sns",
+        "DescribeTargetHealth" => "elasticloadbalancing",
         "DescribeNetworkInterfaces" | "DescribeSecurityGroupRules" | "DescribeNetworkAcls" => "ec2",
         _ => "cloudformation",
     };

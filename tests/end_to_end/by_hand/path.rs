@@ -41,6 +41,15 @@ impl<'a> Services<'a> {
         task.register_upstreams(&upstreams).await;
     }
 
+    /// The tasks of the destination's ECS service are registered in so many target groups.
+    async fn balance(&self, groups: usize) {
+        let group = "arn:aws:elasticloadbalancing:us-east-1:000000000000:targetgroup/api/6d0ecf831eec9f09";
+        let entry = json!({ "targetGroupArn": group, "containerName": "app", "containerPort": 9090 });
+        let balancers = vec![entry; groups];
+        let body = json!({ "cluster": self.world.name, "service": self.destination.name, "loadBalancers": balancers });
+        self.world.ecs_call("UpdateService", &body).await;
+    }
+
     async fn ask(&self, aws: &str, consul: &str, arguments: &[&str]) -> Said {
         let arguments = [&["path"], arguments, &["--cluster", self.world.name, "--stack", "path"]].concat();
         let mut command = command(aws, &arguments).await;
@@ -89,6 +98,8 @@ fn ec2(request: &RecordedRequest, addresses: &[String], ingress: &str) -> Answer
         rule("sg-web", true, "<cidrIpv4>0.0.0.0/0</cidrIpv4>") + &rule("sg-api", false, ingress)
     } else if request.body.contains("Action=DescribeNetworkAcls") {
         String::new()
+    } else if request.body.contains("Action=DescribeTargetHealth") {
+        return target_health(&addresses[1]);
     } else {
         return Answer::Forward;
     };
@@ -99,6 +110,15 @@ fn ec2(request: &RecordedRequest, addresses: &[String], ingress: &str) -> Answer
         _ => "networkAclSet",
     };
     Answer::ok(format!("<{action}Response><{set}>{items}</{set}></{action}Response>"))
+}
+
+/// What Elastic Load Balancing answers about a target that is healthy.
+fn target_health(address: &str) -> Answer {
+    Answer::ok(format!(
+        "<DescribeTargetHealthResponse><DescribeTargetHealthResult><TargetHealthDescriptions><member>\
+         <TargetHealth><State>healthy</State></TargetHealth><Target><Id>{address}</Id><Port>9090</Port></Target>\
+         </member></TargetHealthDescriptions></DescribeTargetHealthResult></DescribeTargetHealthResponse>"
+    ))
 }
 
 const FROM_CALLER: &str = "<referencedGroupInfo><groupId>sg-web</groupId></referencedGroupInfo>";
@@ -133,6 +153,7 @@ async fn a_request_is_followed_until_nothing_stops_it() {
 
     // With one, the default policy denies the call
     services.destination.run_by_ecs_service(&world, &json!([])).await.settle().await;
+    services.balance(1).await;
     let aws = services.network(FROM_CALLER).await;
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
     let said = services.ask(&aws.url, &consul.url, &[web, api, "--output", "json"]).await;
@@ -183,7 +204,8 @@ async fn a_request_is_followed_until_nothing_stops_it() {
     let said = services.ask(&aws.url, &consul.url, &[web, api, "--proxy-output", &file]).await;
     assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{}", said.errors);
     assert!(said.errors.contains("has no answer of Envoy to /certs, /clusters or /config_dump"), "{}", said.errors);
-    // Without the rule of its security group, it is blocked on the way
+    // Without a load balancer, no target is asked about; without the rule of its security group, it is blocked on the way
+    services.balance(0).await;
     let closed = services.network(FROM_NOBODY).await;
     let said = services.ask(&closed.url, &consul.url, &[web, api]).await;
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.errors);
@@ -193,6 +215,12 @@ async fn a_request_is_followed_until_nothing_stops_it() {
     assert!(said.out.lines().any(|line| line.starts_with(command)), "{}", said.out);
     let dial = said.out.lines().find(|line| line.contains("--command 'nc -zvw3 ")).unwrap_or_default();
     assert!(dial.starts_with("  aws ecs execute-command --cluster path --task "), "{}", said.out);
+    let called = permissions(&closed.requests());
+    assert!(!called.contains("elasticloadbalancing:DescribeTargetHealth"), "{called:?}");
+    // A name that nothing has is no answer without destinations
+    let nobody = services.answer(&["nobody"]).await;
+    assert_eq!((nobody.code, nobody.out.as_str()), (Some(2), ""), "{}", nobody.errors);
+    assert!(nobody.errors.contains("Consul has no proxy of it"), "{}", nobody.errors);
     // Every destination is the one that it has
     let all = services.answer(&[web, "--output", "json"]).await.json();
     assert_eq!(all["paths"].as_array().unwrap().len(), 1, "{all:#}");

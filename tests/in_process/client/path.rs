@@ -1,6 +1,6 @@
 //! What `ecs-mesh path` asks Consul, and how the recorded answers are read.
 
-use consul::{ChainOverrides, ConsulError, IntentionAction, IntentionEnd, Matched, ProxyPlace};
+use consul::{ChainOverrides, ConsulError, IntentionAction, IntentionEnd, Matched, ProxyPlace, UnreadableCertificate};
 use mesh::tenancy::Tenancy;
 use serde_json::{Value, json};
 use test_harness::recorder::Answer;
@@ -11,11 +11,16 @@ const ANSWERS: &str = include_str!("../../recordings/mesh-answers.json");
 
 /// What a release answered in a case.
 fn recorded(release: &str, case: &str) -> Answer {
-    let rows: Vec<Value> = serde_json::from_str(ANSWERS).unwrap();
-    let row = rows.iter().find(|row| row["case"] == case).unwrap_or_else(|| panic!("{case}"));
-    let answer = &row["answers"][release];
+    let answer = recording(release, case);
     let body = answer["body"].as_str().map_or_else(|| answer["body"].to_string(), str::to_owned);
     Answer::status(answer["status"].as_u64().unwrap().try_into().unwrap(), body)
+}
+
+/// The status and the body of it.
+fn recording(release: &str, case: &str) -> Value {
+    let rows: Vec<Value> = serde_json::from_str(ANSWERS).unwrap();
+    let row = rows.iter().find(|row| row["case"] == case).unwrap_or_else(|| panic!("{case}"));
+    row["answers"][release].clone()
 }
 
 #[tokio::test]
@@ -132,6 +137,29 @@ async fn roots_are_read_with_their_times() {
     let roots = consul.ca_roots().await.unwrap();
     assert_eq!((roots[0].is_active, roots[0].not_after.to_string().as_str()), (true, "2036-01-01T00:00:00Z"));
     assert_eq!(server.lines(), ["GET /v1/connect/ca/roots"]);
+}
+
+#[tokio::test]
+async fn intermediate_that_signs_is_the_last_one() {
+    let root = |intermediates: Value| {
+        json!({
+            "Name": "Consul CA Primary Cert", "Active": true, "IntermediateCerts": intermediates,
+            "NotBefore": "2026-01-01T00:00:00Z", "NotAfter": "2036-01-01T00:00:00Z",
+        })
+    };
+    let read = async |intermediates: Value| {
+        let body = json!({ "Roots": [root(intermediates)] }).to_string();
+        let (_, consul) = against(move |_, _| Answer::ok(body.clone())).await;
+        consul.ca_roots().await.unwrap().remove(0).intermediate
+    };
+    let [old, new] = ["1.8.7", "1.22"].map(|release| recording(release, "roots as PEM")["body"].clone());
+    let validity = read(json!([old, new])).await.unwrap().unwrap();
+    let times = [validity.not_before, validity.not_after].map(|time| time.to_string());
+    assert_eq!(times, ["2026-11-24T19:41:49Z", "2036-11-21T19:41:49Z"]);
+    assert_eq!(read(json!([new, "…"])).await, Some(Err(UnreadableCertificate)));
+    for none in [json!(null), json!([])] {
+        assert_eq!(read(none).await, None);
+    }
 }
 
 #[tokio::test]

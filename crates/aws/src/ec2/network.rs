@@ -4,14 +4,16 @@
 //! <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeSecurityGroupRules.html>,
 //! <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeNetworkAcls.html>
 
-use std::{collections::BTreeMap, fmt::Display, net::Ipv4Addr, str::FromStr};
+use std::{fmt::Display, net::Ipv4Addr};
 
 use aws_smithy_xml::decode::{Document, ScopedDecoder, XmlDecodeError, try_data};
 use ipnet::Ipv4Net;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::{AwsEc2, Ec2Error, FILTER_LIMIT, each, form};
-use crate::sdk::describe;
+use super::{AwsEc2, Ec2Error, FILTER_LIMIT, form};
+use crate::{
+    query::{Leaves, each, encoded},
+    sdk::describe,
+};
 
 /// A network interface of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,7 +131,7 @@ impl AwsEc2 {
                 (cidr, ..) => RulePeer::Block(block(cidr)?),
             };
             let (protocol, is_egress) = (fields.text("ipProtocol"), fields.text("isEgress") == "true");
-            let ports = fields.ports("fromPort", "toPort", &protocol);
+            let ports = ports(&mut fields, "fromPort", "toPort", &protocol);
             Ok(GroupRule { group: fields.text("groupId"), is_egress, ports, protocol, peer })
         })
         .await
@@ -211,7 +213,7 @@ fn read_acl(item: &mut ScopedDecoder<'_, '_>) -> Result<NetworkAcl, XmlDecodeErr
                     number: fields.parsed("ruleNumber")?,
                     is_egress: fields.text("egress") == "true",
                     allows: fields.text("ruleAction") == "allow",
-                    ports: fields.ports("portRange/from", "portRange/to", &protocol),
+                    ports: ports(&mut fields, "portRange/from", "portRange/to", &protocol),
                     protocol,
                     block: if cidr.is_empty() { None } else { Some(block(&cidr)?) },
                 });
@@ -224,61 +226,13 @@ fn read_acl(item: &mut ScopedDecoder<'_, '_>) -> Result<NetworkAcl, XmlDecodeErr
     Ok(acl)
 }
 
-/// The texts of an element, by their paths.
-struct Leaves(BTreeMap<&'static str, Vec<String>>);
-
-impl Leaves {
-    /// Those at these paths.
-    fn of(element: &mut ScopedDecoder<'_, '_>, paths: &'static [&'static str]) -> Result<Self, XmlDecodeError> {
-        let mut found = BTreeMap::new();
-        collect(element, "", paths, &mut found)?;
-        Ok(Self(found))
+/// A range of ports. A rule for every protocol is for every port.
+fn ports(fields: &mut Leaves, from: &str, to: &str, protocol: &str) -> Ports {
+    let ends = (fields.text(from).parse(), fields.text(to).parse());
+    match ends {
+        (Ok(from), Ok(to)) if protocol != "-1" && from >= 0 => Ports { from, to },
+        _ => Ports::ALL,
     }
-
-    /// The text at a path; empty without one.
-    fn text(&mut self, path: &str) -> String {
-        self.0.get_mut(path).and_then(Vec::pop).unwrap_or_default()
-    }
-
-    fn parsed<T: FromStr>(&mut self, path: &str) -> Result<T, XmlDecodeError> {
-        self.text(path).parse().map_err(|_| XmlDecodeError::custom(format!("{path} cannot be read")))
-    }
-
-    fn all(&mut self, path: &str) -> Vec<String> {
-        self.0.remove(path).unwrap_or_default()
-    }
-
-    /// A range of ports. A rule for every protocol is for every port.
-    fn ports(&mut self, from: &str, to: &str, protocol: &str) -> Ports {
-        let ends = (self.text(from).parse(), self.text(to).parse());
-        match ends {
-            (Ok(from), Ok(to)) if protocol != "-1" && from >= 0 => Ports { from, to },
-            _ => Ports::ALL,
-        }
-    }
-}
-
-fn collect(
-    element: &mut ScopedDecoder<'_, '_>,
-    above: &str,
-    paths: &'static [&'static str],
-    found: &mut BTreeMap<&'static str, Vec<String>>,
-) -> Result<(), XmlDecodeError> {
-    while let Some(mut tag) = element.next_tag() {
-        let path = format!("{above}{}", tag.start_el().local());
-        if let Some(known) = paths.iter().find(|known| **known == path) {
-            found.entry(known).or_default().push(try_data(&mut tag)?.into_owned());
-        } else if paths.iter().any(|known| known.starts_with(&format!("{path}/"))) {
-            collect(&mut tag, &format!("{path}/"), paths, found)?;
-        }
-    }
-    Ok(())
-}
-
-/// A value of a form, percent-encoded.
-fn encoded(text: &str) -> String {
-    const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 #[cfg(test)]
@@ -294,10 +248,5 @@ mod tests {
         for text in ["10.0.0.0", "10.0.0.0/33", "::/0", "x/8"] {
             assert!(block(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn token_of_the_next_page_is_encoded() {
-        assert_eq!(encoded("aB3-_.~/+="), "aB3-_.~%2F%2B%3D");
     }
 }

@@ -41,7 +41,8 @@ pub use self::{
     hosts::{ContainerInstances, HOST_DETAIL_TYPE, parse_lost_host},
     inventory::{Inventory, RunningService},
     services::{
-        ClusterStatus, Clusters, EcsService, EcsServices, Rollout, ServiceDeployment, ServiceMessage, ServiceState,
+        Balanced, ClusterStatus, Clusters, EcsService, EcsServices, Rollout, ServiceDeployment, ServiceMessage,
+        ServiceState,
     },
     tasks::{TaskList, Tasks},
 };

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use aws_sdk_ecs::types::{
-    Deployment, DeploymentConfiguration, DeploymentRolloutState, DeploymentStrategy, ResourceManagementType, Service,
-    ServiceEvent, ServiceField,
+    AdvancedConfiguration, Deployment, DeploymentConfiguration, DeploymentRolloutState, DeploymentStrategy,
+    LoadBalancer, ResourceManagementType, Service, ServiceEvent, ServiceField,
 };
 use jiff::Timestamp;
 use mesh::{
@@ -78,6 +78,18 @@ pub struct ServiceState {
     pub is_express: bool,
     /// What the auditor reads of it.
     pub audited: RunningService,
+    /// The target groups that its tasks are registered in.
+    pub balanced: Vec<Balanced>,
+}
+
+/// A port of a service's tasks that load balancers send requests to:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html>
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Balanced {
+    pub container: String,
+    pub port: u16,
+    /// The ARN of its target group; of both, if deployments shift requests from one to the other.
+    pub groups: Vec<String>,
 }
 
 /// A deployment that keeps two revisions beside each other on purpose:
@@ -209,6 +221,17 @@ fn read_service(service: &Service) -> Result<ServiceState, InvalidField> {
         rollout: service.deployment_configuration().and_then(read_rollout),
         is_express: service.resource_management_type() == Some(&ResourceManagementType::Ecs),
         audited: running_service(service),
+        balanced: service.load_balancers().iter().filter_map(read_balanced).collect(),
+    })
+}
+
+/// `None` for a Classic Load Balancer, which has no target group.
+fn read_balanced(entry: &LoadBalancer) -> Option<Balanced> {
+    let other = entry.advanced_configuration().and_then(AdvancedConfiguration::alternate_target_group_arn);
+    Some(Balanced {
+        container: entry.container_name().unwrap_or_default().to_owned(),
+        port: entry.container_port().and_then(|port| port.try_into().ok()).unwrap_or_default(),
+        groups: [Some(entry.target_group_arn()?), other].into_iter().flatten().map(str::to_owned).collect(),
     })
 }
 

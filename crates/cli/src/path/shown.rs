@@ -33,12 +33,13 @@ fn one(path: &ServicePath, medium: Medium) -> String {
 /// What to change, with the commands of the lines that need one, ready to copy, and where to read on.
 fn commands(lines: &[PathLine]) -> String {
     let wanted = lines.iter().filter(|line| !matches!(line.verdict, PlaceVerdict::Ok | PlaceVerdict::NotNeeded));
-    let shown = wanted.flat_map(|line| {
-        let heading = format!("{} ({}):\n", line.place.as_str(), line.page);
+    let shown = wanted.map(|line| {
         let change = line.change.iter().map(|change| format!("  {change}\n"));
         let lacking = line.missing_permission.iter().map(|permission| format!("  missing permission: {permission}\n"));
         let commands = line.commands.iter().map(|command| format!("  {command}\n"));
-        [heading].into_iter().chain(change).chain(lacking).chain(commands)
+        let below: String = change.chain(lacking).chain(commands).collect();
+        let colon = if below.is_empty() { "" } else { ":" };
+        format!("{} ({}){colon}\n{below}", line.place.as_str(), line.page)
     });
     let shown: String = shown.collect();
     if shown.is_empty() { shown } else { shown + "\n" }
@@ -142,6 +143,14 @@ mod tests {
             \x20 missing permission: ec2:DescribeNetworkAcls\n\n\
             Requests from web to api fail: web → api: intention web → api denies it\n";
         assert_eq!(shown(&report(vec![denied()], None)), expected);
+    }
+
+    #[test]
+    fn line_without_a_change_or_a_command_has_its_page_alone() {
+        let unknown =
+            PathLine { missing_permission: None, ..line(Place::Trust, PlaceVerdict::Unknown, "is in no API", None) };
+        let text = shown(&report(vec![ServicePath { lines: vec![unknown], ..denied() }], None));
+        assert!(text.contains("\n\ntrust (path.md#trust)\n\n"), "{text}");
     }
 
     #[test]

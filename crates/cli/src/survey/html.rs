@@ -96,7 +96,11 @@ pub(super) mod tests {
             account: Some("123456789012".to_owned()),
             region: Some("us-east-1".to_owned()),
             consul: Some("1.21.4".to_owned()),
-            unread: vec![Unread { what: "tokens".to_owned(), permission: Some("acl = \"read\"".to_owned()), nameless: "" }],
+            unread: vec![Unread {
+                what: "tokens".to_owned(),
+                permission: Some("acl = \"read\"".to_owned()),
+                nameless: "",
+            }],
             clusters: vec![SurveyedCluster {
                 arn: "arn:aws:ecs:us-east-1:123456789012:cluster/shop".to_owned(),
                 status: SweptStatus::Active,

@@ -1,6 +1,9 @@
 //! The targets that requests may go to, by the discovery chain.
 
-use observe::{ChainNode, ChainResolver, ChainTarget, DiscoveryChain, HttpMatch, Matched, ServiceAt};
+use observe::{
+    ChainNode, ChainResolver, ChainTarget, ConnectProxy, DestinationReading, DiscoveryChain, HttpMatch, Matched,
+    ServiceAt,
+};
 
 use super::evidence::{HttpRequest, PathEvidence};
 
@@ -27,6 +30,11 @@ pub(super) struct Leg<'a> {
 }
 
 impl<'a> Leg<'a> {
+    /// Whether it gets requests only because no instance of the first target passes.
+    pub(super) fn is_failover(&self) -> bool {
+        self.id != self.resolver.target
+    }
+
     /// How long a request may take, if a route or the resolver says so.
     pub(super) fn timeout(&self) -> Option<&'a str> {
         self.route_timeout.or_else(|| self.resolver.request_timeout())
@@ -34,12 +42,27 @@ impl<'a> Leg<'a> {
 }
 
 impl<'a> PathEvidence<'a> {
-    /// The ways of the request, or of every request, to targets; none if the chain could not be read.
+    /// The ways of the request, or of every request, to targets, and to those that take over; none if the chain could not be read.
     pub(super) fn legs(&self) -> Vec<Leg<'a>> {
         let Ok(chain) = &self.destination.chain else { return Vec::new() };
         let mut walk = Walk { chain, request: self.request, legs: Vec::new() };
         walk.node(&chain.start_node, &Branch { taken: Taken::Surely, by: String::new(), timeout: None, depth: 0 });
-        walk.legs
+        let failovers: Vec<Leg<'a>> = walk.legs.iter().filter_map(|leg| self.failover_of(leg, chain)).collect();
+        walk.legs.into_iter().chain(failovers).collect()
+    }
+
+    /// The target that gets the requests of a leg now, because no instance of the first one passes.
+    fn failover_of(&self, leg: &Leg<'a>, chain: &'a DiscoveryChain) -> Option<Leg<'a>> {
+        let passes = |id: &str| {
+            let proxies = self.destination.proxies.get(id).and_then(|proxies| proxies.as_ref().ok());
+            proxies.map(|proxies| proxies.iter().any(ConnectProxy::is_passing))
+        };
+        if passes(leg.id) != Some(false) {
+            return None;
+        }
+        let id = leg.resolver.failover().iter().find(|id| passes(id) == Some(true))?;
+        let (id, target) = chain.targets.get_key_value(id)?;
+        Some(Leg { id, target, ..leg.clone() })
     }
 
     /// The targets of these ways, each once: by the way that is surely taken, if there is one.
@@ -57,11 +80,8 @@ impl<'a> PathEvidence<'a> {
 
     /// The service of a target. Its datacenter is named only if it is another one.
     pub(super) fn service_of(&self, target: &ChainTarget) -> ServiceAt {
-        let asked = &self.destination.service;
-        let origin = self.origin();
-        let own = origin.datacenter(asked, self.destination.chain.as_ref().ok());
-        let service = asked.of_target(target);
-        if service.datacenter.as_deref() == own { service.everywhere() } else { service }
+        let DestinationReading { service: asked, chain, .. } = self.destination;
+        self.origin().service_of(asked, chain.as_ref().ok(), target)
     }
 }
 

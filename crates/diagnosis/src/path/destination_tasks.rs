@@ -5,6 +5,7 @@ use observe::ConnectProxy;
 use super::{
     chain::{Leg, Taken},
     evidence::{PathEvidence, SERVICE_READ, ServiceTask, named, not_read},
+    load_balancer,
     name::takes_over,
     proxy_output,
     report::{PathLine, Place},
@@ -24,8 +25,11 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
         )];
     }
     let legs = evidence.targets();
-    let mut lines: Vec<PathLine> =
-        legs.iter().flat_map(|leg| of_leg(evidence, leg).into_iter().chain(by_gateway(evidence, leg))).collect();
+    let of_leg = |leg: &Leg<'_>| {
+        let proxies = of_leg(evidence, leg).into_iter().chain(by_gateway(evidence, leg));
+        proxies.chain(load_balancer::of_leg(evidence, leg))
+    };
+    let mut lines: Vec<PathLine> = legs.iter().flat_map(of_leg).collect();
     if lines.is_empty() {
         lines.push(PathLine::not_needed(PLACE, "the name leads to no proxy"));
     }
@@ -147,7 +151,8 @@ fn passes_only_at_loopback(proxies: &[ConnectProxy]) -> bool {
 
 fn fails_behind_its_proxy(task: &ServiceTask<'_>, proxies: &[ConnectProxy]) -> bool {
     let is_failing =
-        matches!(task.verdict, TaskVerdict::NotPassing(_) | TaskVerdict::Broken(_) | TaskVerdict::Disconnected(_));
+        matches!(task.verdict, TaskVerdict::NotPassing(_) | TaskVerdict::Broken(_) | TaskVerdict::Disconnected(_))
+            && task.lost_token.is_none();
     let id = task.member.task.arn.id();
     is_failing && proxies.iter().any(|proxy| proxy.is_passing() && proxy.task.as_ref() == Some(id))
 }

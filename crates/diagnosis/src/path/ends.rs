@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mesh::{identity::MeshService, tenancy::Tenancy};
-use observe::{Inspection, Intention, IntentionAction, RegisteredUpstream, ServiceAt, SourceReading};
+use observe::{GatewayRoute, Inspection, Intention, IntentionAction, RegisteredUpstream, ServiceAt, SourceReading};
 
 /// Where the destination is, if the question says it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,8 +51,8 @@ pub fn destination_named(name: &str, place: &DestinationPlace, source: &SourceRe
     }
 }
 
-/// Every service that `source` may or wants to reach: by an upstream, or by an intention that names both.
-/// `intentions` are those with it as the source.
+/// Every service that `source` may or wants to reach: by an upstream, by a route of an API gateway, or by an intention that names
+/// both. `intentions` are those with it as the source.
 pub fn destinations(source: &SourceReading, intentions: &[Intention]) -> Vec<ServiceAt> {
     let upstreams = source.proxies.iter().flatten().flat_map(|proxy| &proxy.upstreams);
     let wanted = upstreams.filter(|upstream| upstream.is_of_service());
@@ -68,7 +68,9 @@ pub fn destinations(source: &SourceReading, intentions: &[Intention]) -> Vec<Ser
         datacenter: None,
         peer: None,
     });
-    let all: BTreeSet<ServiceAt> = wanted.chain(allowed).collect();
+    let routed = source.routes.iter().flatten().flatten().flat_map(GatewayRoute::services);
+    let routed = routed.map(|name| ServiceAt { name: name.to_owned(), ..source.service.clone() });
+    let all: BTreeSet<ServiceAt> = wanted.chain(routed).chain(allowed).collect();
     all.into_iter().collect()
 }
 

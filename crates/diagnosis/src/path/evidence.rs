@@ -10,13 +10,14 @@ use mesh::{
 use observe::{
     Border, CallError, ChainTarget, ConnectProxy, ConsulError, DestinationReading, Ec2Error, InspectedCluster,
     Inspection, InspectionError, MeshReading, NetworkReading, Origin, ProxyOutput, ServiceAt, SourceReading,
+    TargetsReading,
 };
 use serde_json::Value;
 
 use super::report::{PathEnd, PathLine, Place};
 use crate::{
     doctor::{quoted, word},
-    status::{OnNode, TaskVerdict, verdict},
+    status::{OnNode, TaskVerdict, lost_token, verdict},
     tokens::Tokens,
     unread::unread,
 };
@@ -38,6 +39,8 @@ pub struct PathEvidence<'a> {
     pub source: &'a SourceReading,
     pub destination: &'a DestinationReading,
     pub network: &'a NetworkReading,
+    /// The targets of the destination's target groups.
+    pub targets: &'a TargetsReading,
     pub request: Option<&'a HttpRequest>,
     /// What a proxy of either service says of itself.
     pub proxy_output: Option<&'a ProxyOutput>,
@@ -50,6 +53,10 @@ pub struct PathEvidence<'a> {
 pub(super) struct ServiceTask<'a> {
     pub(super) member: &'a MemberTask,
     pub(super) verdict: TaskVerdict,
+    /// Whether its proxy has not stopped.
+    pub(super) has_proxy: bool,
+    /// Which token Consul lacks of it.
+    pub(super) lost_token: Option<String>,
 }
 
 impl<'a> PathEvidence<'a> {
@@ -88,6 +95,8 @@ impl<'a> PathEvidence<'a> {
             tasks.extend(members.map(|member| ServiceTask {
                 member,
                 verdict: verdict(member, cluster, on_node.as_ref(), tokens.as_ref(), self.now),
+                has_proxy: member.broken(None, self.now).is_none(),
+                lost_token: lost_token(member, cluster, tokens.as_ref(), self.now),
             }));
         }
         tasks
@@ -108,12 +117,14 @@ impl<'a> PathEvidence<'a> {
 
     /// The command that runs another one in the app of a task of the caller; `None` without such a task.
     pub(super) fn in_source_task(&self, command: &str) -> Option<String> {
-        let member = self.source_members().next()?;
-        let (cluster, task) = (member.cluster.name(), member.task.arn.id());
-        let (app, command) = (&member.definition.apps().next()?.name, quoted(command));
-        Some(format!(
-            "aws ecs execute-command --cluster {cluster} --task {task} --container {app} --interactive --command {command}"
-        ))
+        in_app_of(self.source_members().next()?, command)
+    }
+
+    /// The same in a task of the destination.
+    pub(super) fn in_destination_task(&self, command: &str) -> Option<String> {
+        let targets = self.targets();
+        let member = targets.iter().find_map(|leg| self.members_of(&self.service_of(leg.target)).next());
+        in_app_of(member?, command)
     }
 
     /// Whether every cluster could be read, in ECS and in Consul.
@@ -121,6 +132,15 @@ impl<'a> PathEvidence<'a> {
         let is_whole = |cluster: &InspectedCluster| cluster.catalog.is_some() && cluster.unsorted.is_empty();
         self.observed.problems.is_empty() && self.observed.clusters.iter().all(is_whole)
     }
+}
+
+/// The command that runs another one in the app of a task.
+fn in_app_of(member: &MemberTask, command: &str) -> Option<String> {
+    let (cluster, task) = (member.cluster.name(), member.task.arn.id());
+    let (app, command) = (&member.definition.apps().next()?.name, quoted(command));
+    Some(format!(
+        "aws ecs execute-command --cluster {cluster} --task {task} --container {app} --interactive --command {command}"
+    ))
 }
 
 /// Whether a task is a service's, and has not stopped.

@@ -13,6 +13,7 @@ mod destination_tasks;
 mod ends;
 mod evidence;
 mod limits;
+mod load_balancer;
 mod name;
 mod network;
 mod permission;
@@ -31,6 +32,7 @@ pub use self::{
     callers::callers,
     ends::{DestinationPlace, destination_named, destinations, services_named},
     evidence::{HttpRequest, PathEvidence},
+    load_balancer::target_groups,
     report::{Caller, Passage, PathEnd, PathLine, PathReport, Place, PlaceVerdict, ServicePath},
 };
 pub(crate) use self::{name::is_http, permission::in_words};

@@ -27,7 +27,8 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
     if let Some(peer) = &evidence.destination.service.peer {
         return vec![PathLine::not_needed(PLACE, format!("the routers and resolvers of peer {peer} decide there"))];
     }
-    let legs = evidence.legs();
+    let mut legs = evidence.legs();
+    legs.retain(|leg| !leg.is_failover());
     let lines: Vec<PathLine> = legs.iter().filter_map(|leg| of_leg(evidence, leg)).collect();
     if !lines.is_empty() {
         return lines;

@@ -23,7 +23,7 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
     if tasks.is_empty() {
         return vec![without_tasks(evidence)];
     }
-    let (calling, others): (Vec<_>, Vec<_>) = tasks.iter().partition(|task| can_call(&task.verdict));
+    let (calling, others): (Vec<_>, Vec<_>) = tasks.iter().partition(|task| can_call(task));
     let all = counted(tasks.len(), "task");
     let Some(first) = others.first() else {
         return vec![PathLine::ok(PLACE, format!("{all}, registered and with a running proxy"))];
@@ -38,16 +38,17 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
     vec![line.with_command(why)]
 }
 
-/// Whether a task with this verdict has a proxy that takes its calls. Its own checks and a drain keep only requests to it away.
-fn can_call(verdict: &TaskVerdict) -> bool {
-    match verdict {
+/// Whether a task has a proxy that takes its calls. Its own checks and a drain keep only requests to it away, and
+/// without a login token it works until it reconnects: the place of the trust says so.
+fn can_call(task: &ServiceTask<'_>) -> bool {
+    match task.verdict {
         TaskVerdict::Healthy
         | TaskVerdict::NotPassing(_)
         | TaskVerdict::Drained(_)
         | TaskVerdict::Unreachable(_)
         | TaskVerdict::Stopping => true,
+        TaskVerdict::Broken(_) => task.has_proxy,
         TaskVerdict::NotRegistered(_)
-        | TaskVerdict::Broken(_)
         | TaskVerdict::NotInTheMesh(_)
         | TaskVerdict::Disconnected(_)
         | TaskVerdict::Unknown(_)

@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 use mesh::{arn::TaskId, time::elapsed};
-use observe::CaRoot;
+use observe::{CaRoot, UnreadableCertificate, Validity};
 
 use super::{
-    evidence::{PathEvidence, not_read},
+    evidence::{PathEvidence, ServiceTask, not_read},
     proxy_output,
     report::{PathLine, Place},
 };
@@ -15,18 +15,37 @@ use super::{
 const PLACE: Place = Place::Trust;
 /// How long before its end a root is worth a line: Consul replaces a root that it made itself by hand only.
 const SOON: Duration = Duration::from_hours(24 * 30);
+/// The part of its time that an intermediate certificate has left when Consul should long have renewed it: a third.
+const OVERDUE: u32 = 3;
+/// It takes a token with `operator:write`.
+const SHOW_AUTHORITY: &str = "consul connect ca get-config";
 /// How long before its end a login token is worth a line: the longest time for which an auth method may give one.
 const TOKEN_SOON: Duration = Duration::from_hours(24);
 
 pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
-    let root = match &evidence.mesh.roots {
+    let of_consul = match &evidence.mesh.roots {
         Ok(roots) => of_roots(roots, evidence.now),
-        Err(error) => not_read(PLACE, error, ""),
+        Err(error) => vec![not_read(PLACE, error, "")],
     };
-    [root].into_iter().chain(login_token(evidence)).chain(proxy_output::held(evidence)).collect()
+    let tokens = gone_token(evidence).into_iter().chain(login_token(evidence));
+    of_consul.into_iter().chain(tokens).chain(proxy_output::held(evidence)).collect()
 }
 
-/// The login token of a task of either end that ends first. One that is gone is said at the place of its tasks.
+/// The first task of either end whose token Consul lacks.
+fn gone_token(evidence: &PathEvidence<'_>) -> Option<PathLine> {
+    evidence.tokens?;
+    let is_asked = |task: &ServiceTask<'_>| evidence.from_task.is_none_or(|id| task.member.task.arn.id() == id);
+    let source = evidence.tasks_of(&evidence.source.service).into_iter().filter(is_asked);
+    let targets = evidence.targets();
+    let called = targets.iter().flat_map(|leg| evidence.tasks_of(&evidence.service_of(leg.target)));
+    source.chain(called).find_map(|task| {
+        let id = task.member.task.arn.id();
+        let what = format!("task {id}: {}", task.lost_token?);
+        Some(PathLine::possible(PLACE, what).with_command(format!("ecs-mesh why {id}")))
+    })
+}
+
+/// The login token of a task of either end that ends first.
 fn login_token(evidence: &PathEvidence<'_>) -> Option<PathLine> {
     let tokens = evidence.tokens?;
     let targets = evidence.targets();
@@ -43,20 +62,56 @@ fn login_token(evidence: &PathEvidence<'_>) -> Option<PathLine> {
     (elapsed(evidence.now, end) < TOKEN_SOON).then(|| PathLine::possible(PLACE, what).with_command(command))
 }
 
-fn of_roots(roots: &[CaRoot], now: Timestamp) -> PathLine {
-    let rotate = "consul connect ca get-config";
+/// The active root, and what signs certificates of proxies under it.
+fn of_roots(roots: &[CaRoot], now: Timestamp) -> Vec<PathLine> {
     let Some(root) = roots.iter().find(|root| root.is_active) else {
-        return PathLine::fault(PLACE, "Consul has no active root certificate, so no proxy gets a certificate")
-            .changed_by("Set up Consul's certificate authority")
-            .with_command(rotate);
+        let what = "Consul has no active root certificate, so no proxy gets a certificate";
+        let line = PathLine::fault(PLACE, what).changed_by("Set up Consul's certificate authority");
+        return vec![line.with_command(SHOW_AUTHORITY)];
     };
-    let (name, end) = (&root.name, root.not_after);
-    if end <= now || root.not_before > now {
-        let what = format!("the root {name} is valid from {} to {end} only", root.not_before);
-        return PathLine::fault(PLACE, what).changed_by("Rotate Consul's root certificate").with_command(rotate);
+    let of_root = Certificate {
+        named: format!("the root {}", root.name),
+        validity: Validity { not_before: root.not_before, not_after: root.not_after },
+        soon: SOON,
+        change: "Rotate Consul's root certificate",
+    };
+    let of_intermediate = root.intermediate.as_ref().map(|read| of_intermediate(read, &root.name, now));
+    [of_root.judge(now)].into_iter().chain(of_intermediate).collect()
+}
+
+/// Consul renews an intermediate certificate itself, as soon as half of its time has passed.
+///
+/// Source: `runRenewIntermediate` in the package `consul` of Consul 1.22.
+fn of_intermediate(read: &Result<Validity, UnreadableCertificate>, root: &str, now: Timestamp) -> PathLine {
+    let named = format!("the intermediate certificate under the root {root}");
+    let validity = match read {
+        Ok(validity) => *validity,
+        Err(error) => return PathLine::unread(PLACE, format!("{named} could not be read: {error}")),
+    };
+    let soon = SOON.min(elapsed(validity.not_before, validity.not_after) / OVERDUE);
+    let change = "Look in the log of Consul's leading server for why it does not renew it";
+    Certificate { named, validity, soon, change }.judge(now)
+}
+
+/// A certificate of Consul's authority.
+struct Certificate {
+    named: String,
+    validity: Validity,
+    /// How long before its end it is worth a line.
+    soon: Duration,
+    change: &'static str,
+}
+
+impl Certificate {
+    fn judge(&self, now: Timestamp) -> PathLine {
+        let (named, Validity { not_before, not_after: end }) = (&self.named, self.validity);
+        let line = if end <= now || not_before > now {
+            PathLine::fault(PLACE, format!("{named} is valid from {not_before} to {end} only"))
+        } else if elapsed(now, end) < self.soon {
+            PathLine::possible(PLACE, format!("{named} expires at {end}"))
+        } else {
+            return PathLine::ok(PLACE, format!("{named} is valid until {end}"));
+        };
+        line.changed_by(self.change).with_command(SHOW_AUTHORITY)
     }
-    if elapsed(now, end) < SOON {
-        return PathLine::possible(PLACE, format!("the root {name} expires at {end}")).with_command(rotate);
-    }
-    PathLine::ok(PLACE, format!("the root {name} is valid until {end}"))
 }

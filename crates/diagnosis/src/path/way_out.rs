@@ -21,22 +21,26 @@ const LOOPBACK: &str = "127.0.0.1";
 
 pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
     let proxies = match &evidence.source.proxies {
-        Ok(proxies) => proxies.iter().filter(|proxy| is_asked(proxy, evidence.from_task)),
-        Err(error) => return vec![not_read(PLACE, error, SERVICE_READ)],
+        Ok(proxies) => proxies.iter().filter(|proxy| is_asked(proxy, evidence.from_task)).collect(),
+        Err(error) => return with_output(evidence, not_read(PLACE, error, SERVICE_READ)),
     };
-    let proxies: Vec<&ConnectProxy> = proxies.collect();
-    if proxies.is_empty() {
-        let none = || PathLine::not_needed(PLACE, "no proxy is registered, so nothing listens for the app");
-        return vec![by_routes(evidence).unwrap_or_else(none)];
-    }
     let way = Ways { evidence, proxies };
+    if way.proxies.is_empty() {
+        let none = || PathLine::not_needed(PLACE, "no proxy is registered, so nothing listens for the app");
+        return with_output(evidence, by_routes(evidence).unwrap_or_else(none));
+    }
     let line = way
         .port_taken_twice()
         .or_else(|| way.none())
         .or_else(|| way.transparent_on_fargate())
         .or_else(|| way.port_of_container())
         .unwrap_or_else(|| way.ok());
-    [line].into_iter().chain(proxy_output::listener(evidence)).collect()
+    with_output(evidence, line)
+}
+
+/// The line about the registration, and what the proxy says of itself.
+fn with_output(evidence: &PathEvidence<'_>, line: PathLine) -> Vec<PathLine> {
+    [line].into_iter().chain(proxy_output::way_out(evidence)).collect()
 }
 
 /// An API gateway has no upstreams: its routes lead to services.
@@ -96,12 +100,22 @@ impl<'a> Ways<'a> {
             Some((upstream, difference)) => line(format!("{what}; its upstream {upstream} {difference}")).changed_by(
                 format!("Correct the upstream {upstream} in CONSUL_ECS_CONFIG_JSON{}", self.in_definition(first)),
             ),
+            None if self.is_defined(first) => line(format!("{what}, although its definition has it"))
+                .changed_by("Replace the task: mesh-init registers the proxy when a task starts"),
             None => line(what).changed_by(format!(
                 "Add {} to proxy.upstreams in CONSUL_ECS_CONFIG_JSON{}",
                 self.new_upstream(first),
                 self.in_definition(first)
             )),
         })
+    }
+
+    /// Whether the definition of a proxy's task has the upstream that its registration lacks.
+    fn is_defined(&self, proxy: &ConnectProxy) -> bool {
+        let registrations = self.evidence.member_of(proxy).and_then(|member| member.expected().ok());
+        let proxies = registrations.iter().flatten().filter_map(|registration| registration.proxy.as_ref());
+        let mut names = proxies.flat_map(|proxy| &proxy.upstreams).map(|upstream| &upstream.destination_name);
+        names.any(|name| *name == self.destination().name)
     }
 
     /// An upstream that may be meant, and how it differs.

@@ -21,7 +21,8 @@ pub(crate) use self::held_up::HeldUp;
 pub(crate) use self::outlier_detection::notes as outlier_notes;
 use self::task::{Leftover, gap};
 pub(crate) use self::task::{
-    OnNode, TIME_TO_DEREGISTER, TaskVerdict, first_line, is_service_token_gone, login_tokens, maintenance, verdict,
+    OnNode, TIME_TO_DEREGISTER, TaskVerdict, first_line, is_service_token_gone, login_tokens, lost_token, maintenance,
+    remedy, verdict,
 };
 pub use self::{
     report::{

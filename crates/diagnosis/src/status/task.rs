@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use mesh::{
     admission::{Claim, TokenGap},
     arn::TaskId,
+    broken::Broken,
     catalog::{CheckStatus, HealthCheck, ServiceInstance, instance_in_maintenance},
     consul_ecs::{InstanceKind, Registration, names::DATAPLANE, service_behind, task_of},
     identity::MeshService,
@@ -181,15 +182,31 @@ fn broken(
     tokens: Option<&ClusterTokens<'_>>,
     now: Timestamp,
 ) -> Option<String> {
-    if let Some(broken) = member.broken(login_tokens(member, tokens), now) {
-        return Some(broken.to_string());
+    if let Some(why) = lost_token(member, cluster, tokens, now) {
+        return Some(why);
     }
-    if is_service_token_gone(member, cluster, tokens.map(|tokens| tokens.all)) {
-        return Some(format!("Consul does not have the token of the service {}", member.identity.service.name));
+    if let Some(stopped) = member.broken(None, now) {
+        return Some(stopped.to_string());
     }
     let reporter = member.definition.programs.health_reporter()?;
     let is_lost = member.task.losses(&member.definition).health_sync;
     is_lost.then(|| format!("its container {reporter} has stopped, so nothing reports its health"))
+}
+
+/// Which token Consul lacks of a task whose proxy runs: the proxy works until it reconnects.
+pub(crate) fn lost_token(
+    member: &MemberTask,
+    cluster: &InspectedCluster,
+    tokens: Option<&ClusterTokens<'_>>,
+    now: Timestamp,
+) -> Option<String> {
+    match member.broken(login_tokens(member, tokens), now) {
+        Some(lost @ (Broken::NoTokens | Broken::OneToken)) => Some(lost.to_string()),
+        None if is_service_token_gone(member, cluster, tokens.map(|tokens| tokens.all)) => {
+            Some(format!("Consul does not have the token of the service {}", member.identity.service.name))
+        }
+        Some(Broken::ProxyStopped) | None => None,
+    }
 }
 
 /// How many login tokens Consul has of a task; `None` if that is not known.

@@ -45,7 +45,8 @@ pub(super) fn unread(evidence: &SurveyEvidence<'_>) -> Vec<Unread> {
     let admission = admission.map(|error| InspectionError::Call(error.clone()));
     let inspected = evidence.inspection.problems.iter().chain(of_datacenter.into_iter().flatten()).chain(&admission);
     let of_definitions = evidence.definitions.problems.iter();
-    let of_definitions = of_definitions.map(|problem| Unread { what: problem.to_string(), permission: None, nameless: LEFT_OUT });
+    let of_definitions =
+        of_definitions.map(|problem| Unread { what: problem.to_string(), permission: None, nameless: LEFT_OUT });
     let all = of_plans.chain(inspected.map(|error| of_inspection(error, evidence))).chain(of_definitions);
     all.collect::<BTreeSet<_>>().into_iter().collect()
 }
@@ -72,7 +73,9 @@ fn of_plan(problem: &Problem, evidence: &SurveyEvidence<'_>) -> Unread {
 
 fn of_inspection(error: &InspectionError, evidence: &SurveyEvidence<'_>) -> Unread {
     let what = match error {
-        InspectionError::Call(CallError::Ecs(EcsError::UnknownCluster(cluster))) => mistyped(cluster.as_str(), evidence),
+        InspectionError::Call(CallError::Ecs(EcsError::UnknownCluster(cluster))) => {
+            mistyped(cluster.as_str(), evidence)
+        }
         other => in_words(other),
     };
     let nameless = match error {

@@ -288,7 +288,8 @@ fn certificate_that_ends_within_30_days_is_found() {
 fn with_root(days: i64, listed: Option<Vec<ExpiringCertificate>>) -> Vec<SurveyFinding> {
     let not_after = now() + SignedDuration::from_hours(24 * days);
     found(move |world| {
-        let root = CaRoot { name: "Consul CA".to_owned(), is_active: true, not_before: now(), not_after };
+        let root =
+            CaRoot { name: "Consul CA".to_owned(), is_active: true, not_before: now(), not_after, intermediate: None };
         (world.datacenter.roots, world.datacenter.certificates) = (Ok(vec![root]), Ok(listed));
     })
 }
@@ -324,7 +325,8 @@ fn root_that_ends_is_found_whatever_the_server_lists() {
 fn root_that_signs_nothing_any_more_may_end() {
     let not_after = now() + SignedDuration::from_hours(24);
     let findings = found(|world| {
-        let root = CaRoot { name: "Consul CA".to_owned(), is_active: false, not_before: now(), not_after };
+        let root =
+            CaRoot { name: "Consul CA".to_owned(), is_active: false, not_before: now(), not_after, intermediate: None };
         world.datacenter.roots = Ok(vec![root]);
     });
     assert_eq!(findings, []);

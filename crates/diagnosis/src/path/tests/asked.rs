@@ -39,7 +39,7 @@ fn destination_is_where_the_only_upstream_of_its_name_leads_unless_the_question_
 }
 
 #[test]
-fn destinations_are_those_of_upstreams_and_of_intentions_that_allow() {
+fn destinations_are_those_of_upstreams_of_routes_and_of_intentions_that_allow() {
     let mut world = World::new(NEW);
     upstream_to(&mut world, json!({ "DestinationName": "orders" }));
     upstream_to(&mut world, json!({ "DestinationName": "abroad", "DestinationPeer": "east" }));
@@ -52,4 +52,9 @@ fn destinations_are_those_of_upstreams_and_of_intentions_that_allow() {
     // Neither a refusal nor an intention to everything adds one
     let more = [intentions(NEW, "web denied"), intentions(NEW, "web allowed everywhere")].concat();
     assert_eq!(names(all(more)), ["abroad", "api", "billing", "orders"]);
+    // An API gateway has routes instead of upstreams
+    let route = json!({ "Kind": "tcp-route", "Name": "raw", "Services": [{ "Name": "stock" }] });
+    world.source.proxies = Ok(Vec::new());
+    world.source.routes = Some(Ok(vec![serde_json::from_value(route).unwrap()]));
+    assert_eq!(names(destinations(&world.source, &[])), ["stock"]);
 }

@@ -3,10 +3,12 @@
 mod asked;
 mod border;
 mod limits;
+mod load_balancer;
 mod name;
 mod network;
 mod permission;
 mod proxy_output;
+mod surprises;
 mod tasks;
 mod trust;
 mod url;
@@ -17,7 +19,7 @@ use std::collections::BTreeMap;
 use observe::{
     BorderReading, CaRoot, CallError, ConnectProxy, ConsulError, Datacenter, DestinationReading, DiscoveryChain,
     Ec2Error, Inspection, InspectionError, Intention, MeshReading, NetworkReading, ProxyOutput, ServiceAt,
-    SourceReading, TokenOwner,
+    SourceReading, TargetsReading, TokenOwner,
 };
 use serde_json::Value;
 
@@ -66,6 +68,7 @@ struct World {
     source: SourceReading,
     destination: DestinationReading,
     network: NetworkReading,
+    targets: TargetsReading,
     request: Option<HttpRequest>,
     proxy_output: Option<ProxyOutput>,
     from_task: Option<mesh::arn::TaskId>,
@@ -114,6 +117,7 @@ impl World {
                 borders: BorderReading::default(),
             },
             network: network::open(),
+            targets: TargetsReading::default(),
             request: None,
             proxy_output: None,
             from_task: None,
@@ -142,6 +146,7 @@ impl World {
             source: &self.source,
             destination: &self.destination,
             network: &self.network,
+            targets: &self.targets,
             request: self.request.as_ref(),
             proxy_output: self.proxy_output.as_ref(),
             from_task: self.from_task.as_ref(),
@@ -156,6 +161,7 @@ fn root(not_before: &str, not_after: &str) -> CaRoot {
         is_active: true,
         not_before: not_before.parse().unwrap(),
         not_after: not_after.parse().unwrap(),
+        intermediate: None,
     }
 }
 

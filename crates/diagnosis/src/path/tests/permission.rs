@@ -169,3 +169,26 @@ fn service_that_decides_too_is_possible() {
     });
     assert_eq!(of_all, said("proxy-defaults of global"));
 }
+
+#[test]
+fn intentions_of_a_failover_count_as_soon_as_it_takes_over() {
+    let failing_over = |without: &'static [&'static str]| {
+        move |world: &mut World| {
+            world.chained(chain(NEW, "failover"), without);
+            world.destination.intentions.insert(service("api-backup"), Ok(intentions(NEW, "web denied")));
+        }
+    };
+    let said = |change: &dyn Fn(&mut World)| {
+        let mut world = World::new(NEW);
+        change(&mut world);
+        let lines = world.path().lines.into_iter().filter(|line| line.place == Place::Permission);
+        lines.map(|line| (line.verdict, line.what)).collect::<Vec<_>>()
+    };
+    let taken = said(&failing_over(&["api."]));
+    let denies = |(verdict, what): &(PlaceVerdict, String)| {
+        *verdict == PlaceVerdict::Fault && what.starts_with("web → api-backup: ")
+    };
+    assert!(taken.iter().any(denies), "{taken:?}");
+    let idle = said(&failing_over(&[]));
+    assert_eq!(idle.len(), 1, "{idle:?}");
+}

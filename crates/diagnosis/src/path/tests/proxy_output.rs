@@ -34,6 +34,7 @@ fn of_web() -> ProxyOutput {
 fn of_api() -> ProxyOutput {
     ProxyOutput {
         service: Some("api".to_owned()),
+        clusters: Some(["local_app".to_owned()].into()),
         endpoints: vec![endpoint("local_app", "127.0.0.1:9090")],
         listeners: Some(vec![Listener { name: "public_listener:10.0.0.2:20000".to_owned(), is_active: true }]),
         ..of_web()
@@ -80,19 +81,82 @@ fn listener_that_is_missing_or_waits_is_a_fault() {
     assert_eq!(line.verdict, PlaceVerdict::Ok, "{line:?}");
 }
 
+/// The output with a rejected configuration.
+fn rejecting(name: &str, output: ProxyOutput) -> ProxyOutput {
+    let rejection = Rejection { name: name.to_owned(), reason: "unknown field".to_owned() };
+    ProxyOutput { rejections: vec![rejection], ..output }
+}
+
 #[test]
 fn rejected_configuration_is_a_fault_if_the_request_needs_it() {
-    let with = |name: &str| {
-        let rejection = Rejection { name: name.to_owned(), reason: "unknown field".to_owned() };
-        ProxyOutput { rejections: vec![rejection], ..of_web() }
-    };
-    for name in ["api:127.0.0.1:1234", CLUSTER] {
-        assert_output(with(name), Place::WayOut, PlaceVerdict::Fault, "unknown field");
+    let listener = "api:127.0.0.1:1234";
+    let deaf = || ProxyOutput { listeners: Some(Vec::new()), ..of_web() };
+    let part = "the proxy rejected api:127.0.0.1:1234: unknown field";
+    assert_output(rejecting(listener, deaf()), Place::WayOut, PlaceVerdict::Fault, part);
+    // The cluster of the destination belongs to its tasks
+    let without = || ProxyOutput { clusters: Some(["local_app".to_owned()].into()), ..of_web() };
+    let part = "the proxy of the caller rejected api.default.dc1";
+    assert_output(rejecting(CLUSTER, without()), Place::DestinationTasks, PlaceVerdict::Fault, part);
+    // A proxy goes on with the configuration that it had before
+    for (name, place) in [(listener, Place::WayOut), (CLUSTER, Place::DestinationTasks)] {
+        let path = World { proxy_output: Some(rejecting(name, of_web())), ..World::new(NEW) }.path();
+        let said: Vec<PlaceVerdict> =
+            path.lines.iter().filter(|line| line.place == place).map(|line| line.verdict).collect();
+        assert_eq!(said, [PlaceVerdict::Ok, PlaceVerdict::Possible, PlaceVerdict::Ok], "{name}");
+        assert_eq!(path.passage, Passage::Open, "{name}");
     }
-    let path = World { proxy_output: Some(with("public_listener:10.0.0.1:20000")), ..World::new(NEW) }.path();
+    // What requests do not need is possible at most
+    let other = rejecting("public_listener:10.0.0.1:20000", of_web());
+    let path = World { proxy_output: Some(other), ..World::new(NEW) }.path();
     let said: Vec<PlaceVerdict> =
         path.lines.iter().filter(|line| line.place == Place::WayOut).map(|line| line.verdict).collect();
     assert_eq!(said, [PlaceVerdict::Ok, PlaceVerdict::Possible, PlaceVerdict::Ok]);
+}
+
+#[test]
+fn rejected_configuration_is_told_although_nothing_is_registered() {
+    let of = |output: ProxyOutput| {
+        let mut world = World { proxy_output: Some(output), ..World::new(NEW) };
+        world.source.proxies = Ok(Vec::new());
+        let lines = world.path().lines.into_iter().filter(|line| line.place == Place::WayOut);
+        lines.map(|line| line.verdict).collect::<Vec<PlaceVerdict>>()
+    };
+    let rejected = rejecting("api:127.0.0.1:1234", of_web());
+    assert_eq!(of(rejected), [PlaceVerdict::NotNeeded, PlaceVerdict::Possible]);
+    assert_eq!(of(of_web()), [PlaceVerdict::NotNeeded]);
+}
+
+#[test]
+fn answer_that_the_file_lacks_is_unknown_with_the_command_that_adds_it() {
+    let ask = |path: &str| {
+        let url = format!("http://127.0.0.1:19000/{path}");
+        format!(
+            "aws ecs execute-command --cluster prod --task {} --container app --interactive --command 'curl -s {url}' >> proxy.txt",
+            id(1)
+        )
+    };
+    for (place, path, lacking) in [
+        (Place::Trust, "certs", ProxyOutput { certificates: None, ..of_web() }),
+        (Place::DestinationTasks, "clusters", ProxyOutput { clusters: None, endpoints: Vec::new(), ..of_web() }),
+        (Place::WayOut, "config_dump", ProxyOutput { listeners: None, ..of_web() }),
+    ] {
+        let path_of = World { proxy_output: Some(lacking), ..World::new(NEW) }.path();
+        let unknown: Vec<&PathLine> =
+            path_of.lines.iter().filter(|line| line.verdict == PlaceVerdict::Unknown).collect();
+        let [line] = unknown.as_slice() else { panic!("{unknown:#?}") };
+        assert_eq!(
+            (line.place, line.what.as_str()),
+            (place, format!("--proxy-output has no answer to /{path}").as_str())
+        );
+        assert_eq!(line.commands, [ask(path), "ecs-mesh path web api --proxy-output proxy.txt".to_owned()]);
+        assert_eq!(path_of.passage, Passage::Open, "{path}");
+    }
+    // Of a proxy of the destination, which Consul alone has here
+    let empty = ProxyOutput { clusters: None, endpoints: Vec::new(), listeners: None, certificates: None, ..of_api() };
+    let path = World { proxy_output: Some(empty), ..World::new(NEW) }.path();
+    let unknown = path.lines.iter().filter(|line| line.verdict == PlaceVerdict::Unknown);
+    let unknown: Vec<(Place, usize)> = unknown.map(|line| (line.place, line.commands.len())).collect();
+    assert_eq!(unknown, [(Place::DestinationTasks, 0), (Place::DestinationTasks, 0), (Place::Trust, 0)]);
 }
 
 #[test]
@@ -146,9 +210,15 @@ fn app_that_the_destination_s_proxy_does_not_reach_is_a_fault() {
     tasks(with(0), PlaceVerdict::Ok, "reaches its app at 127.0.0.1:9090");
     let deaf = ProxyOutput { listeners: Some(Vec::new()), ..of_api() };
     tasks(deaf, PlaceVerdict::Fault, "listens for no other proxy");
-    let name = "public_listener:10.0.0.2:20000".to_owned();
-    let refused = ProxyOutput { rejections: vec![Rejection { name, reason: "no group".to_owned() }], ..of_api() };
-    tasks(refused, PlaceVerdict::Fault, "the destination's proxy rejected public_listener:10.0.0.2:20000: no group");
+    let deaf = || ProxyOutput { listeners: Some(Vec::new()), ..of_api() };
+    let without = ProxyOutput { clusters: Some([CLUSTER.to_owned()].into()), endpoints: Vec::new(), ..of_api() };
+    for (name, output) in [("public_listener:10.0.0.2:20000", deaf()), ("local_app", without)] {
+        let path = World { proxy_output: Some(rejecting(name, output)), ..World::new(NEW) }.path();
+        let what = format!("the destination's proxy rejected {name}: unknown field");
+        let faults = path.lines.iter().filter(|line| line.verdict == PlaceVerdict::Fault);
+        let faults: Vec<(Place, &str)> = faults.map(|line| (line.place, line.what.as_str())).collect();
+        assert_eq!(faults, [(Place::DestinationTasks, what.as_str())]);
+    }
 }
 
 #[test]

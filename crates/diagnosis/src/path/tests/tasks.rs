@@ -1,6 +1,7 @@
 //! The tasks at both ends.
 
-use mesh::catalog::CheckStatus;
+use mesh::{catalog::CheckStatus, consul_ecs::names::DATAPLANE, task::TaskPhase};
+use mesh_examples::exited;
 
 use super::*;
 use crate::examples::{described, revision};
@@ -39,6 +40,29 @@ fn disconnected_host_of_every_task_is_a_fault_and_a_failing_check_is_none() {
     assert_line(NEW, Place::SourceTasks, PlaceVerdict::Ok, "2 tasks, registered", |world| {
         for check in &mut world.observed.clusters[0].catalog.as_mut().unwrap().checks {
             check.status = CheckStatus::Critical;
+        }
+    });
+}
+
+#[test]
+fn stopped_proxy_of_every_task_is_a_fault_and_a_drain_is_none() {
+    assert_line(NEW, Place::SourceTasks, PlaceVerdict::Fault, "2 of 2 tasks cannot call", |world| {
+        for task in &mut world.observed.clusters[0].tasks {
+            let proxy = described(task).containers.iter_mut().find(|container| container.name == DATAPLANE).unwrap();
+            (proxy.is_stopped, proxy.exit_code) = (true, Some(1));
+        }
+    });
+    // Without its health-sync, nothing reports its health, and its proxy goes on
+    assert_line(NEW, Place::SourceTasks, PlaceVerdict::Ok, "2 tasks, registered", |world| {
+        for task in &mut world.observed.clusters[0].tasks {
+            revision(task).programs.health_sync = Some("consul-ecs-health-sync".to_owned());
+            described(task).containers.push(exited("consul-ecs-health-sync", 1));
+        }
+    });
+    // A drain keeps requests to it away, and stops none of its own
+    assert_line(NEW, Place::SourceTasks, PlaceVerdict::Ok, "2 tasks, registered", |world| {
+        for task in &mut world.observed.clusters[0].tasks {
+            described(task).phase = TaskPhase::Stopping;
         }
     });
 }
@@ -110,7 +134,7 @@ fn proxy_at_a_loopback_address_takes_no_request() {
 }
 
 /// The service web, which has tasks, is called: by the proxy of its first task.
-fn to_web(world: &mut World) {
+pub(super) fn to_web(world: &mut World) {
     let mut own = chain(NEW, "nothing configured, default deny");
     own.targets.values_mut().for_each(|target| target.service = "web".to_owned());
     world.chained(own, &[]);

@@ -1,5 +1,7 @@
 //! The roots of Consul's certificate authority.
 
+use observe::{UnreadableCertificate, Validity};
+
 use super::*;
 
 #[track_caller]
@@ -31,6 +33,32 @@ fn only_the_active_root_counts() {
 }
 
 #[test]
+fn intermediate_out_of_its_time_is_a_fault_and_one_that_consul_should_have_renewed_possible() {
+    let under = |intermediate| {
+        let root = CaRoot { intermediate, ..root("2026-01-01T00:00:00Z", "2036-01-01T00:00:00Z") };
+        let mut world = World::new(NEW);
+        world.mesh.roots = Ok(vec![root]);
+        let mut lines = world.path().lines.into_iter().filter(|line| line.place == Place::Trust).skip(1);
+        lines.next().map(|line| (line.verdict, line.what)).unwrap()
+    };
+    let valid = |from: &str, until: &str| {
+        Some(Ok(Validity { not_before: from.parse().unwrap(), not_after: until.parse().unwrap() }))
+    };
+    let named = "the intermediate certificate under the root Consul CA Primary Cert";
+    let expired = format!("{named} is valid from 2025-11-01T00:00:00Z to 2026-11-01T00:00:00Z only");
+    assert_eq!(under(valid("2025-11-01T00:00:00Z", "2026-11-01T00:00:00Z")), (PlaceVerdict::Fault, expired));
+    let overdue = format!("{named} expires at 2026-12-01T00:00:00Z");
+    assert_eq!(under(valid("2025-12-01T00:00:00Z", "2026-12-01T00:00:00Z")), (PlaceVerdict::Possible, overdue));
+    // One that lives for days only is not overdue before Consul renews it
+    let short = format!("{named} is valid until 2026-11-28T00:00:00Z");
+    assert_eq!(under(valid("2026-11-19T00:00:00Z", "2026-11-28T00:00:00Z")), (PlaceVerdict::Ok, short));
+    let (verdict, what) = under(Some(Err(UnreadableCertificate)));
+    assert_eq!((verdict, what), (PlaceVerdict::Unknown, format!("{named} could not be read: {UnreadableCertificate}")));
+    // Without one, the root signs itself
+    assert!(under(None).1.starts_with("which roots"));
+}
+
+#[test]
 fn login_token_that_ends_soon_is_possible() {
     let until = |end: Option<&str>| {
         let mut world = World::new(NEW);
@@ -43,6 +71,23 @@ fn login_token_that_ends_soon_is_possible() {
     for end in [None, Some("2026-11-30T12:00:00Z")] {
         assert!(!until(end).1.contains("login token"), "{end:?}");
     }
+}
+
+#[test]
+fn login_tokens_that_are_gone_are_possible_until_the_proxy_reconnects() {
+    let of = |numbers: &[u8]| {
+        let mut world = World::new(NEW);
+        world.tokens = tokens(numbers.iter().map(|number| login_token(*number)).collect());
+        let lines = world.path().lines;
+        let source = lines.iter().find(|line| line.place == Place::SourceTasks).unwrap();
+        assert_eq!(source.verdict, PlaceVerdict::Ok, "{source:?}");
+        let possible = lines.iter().filter(|line| line.verdict == PlaceVerdict::Possible);
+        possible.map(|line| (line.place, line.what.clone())).collect::<Vec<_>>()
+    };
+    let [(place, what)] = of(&[2, 2]).try_into().unwrap();
+    assert!(place == Place::Trust && what.contains(id(1).as_str()), "{what}");
+    assert!(what.contains("none of its login tokens: it works until its proxy reconnects"), "{what}");
+    assert_eq!(of(&[1, 1, 2, 2]), []);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use observe::{GatewayRoute, RegisteredUpstream};
 use serde_json::json;
 
 use super::*;
-use crate::examples::{described, revision};
+use crate::examples::{configure, described, revision};
 
 fn assert_way_out(verdict: PlaceVerdict, part: &str, change: impl FnOnce(&mut ConnectProxy)) -> PathLine {
     assert_line(NEW, Place::WayOut, verdict, part, |world| {
@@ -34,6 +34,23 @@ fn upstream_that_is_not_there_is_named_with_a_free_port() {
     let change = line.change.unwrap();
     assert!(change.contains(r#"Add {"destinationName":"api","localBindPort":1235} to proxy.upstreams"#), "{change}");
     assert!(change.contains("of task definition web:3 and deploy it"), "{change}");
+}
+
+#[test]
+fn upstream_of_the_definition_that_the_registration_lacks_needs_another_task() {
+    let defined = |name: &'static str| {
+        move |world: &mut World| {
+            let upstreams = json!([{ "destinationName": name, "localBindPort": 1234 }]);
+            let config = json!({ "service": { "port": 8080 }, "proxy": { "upstreams": upstreams } }).to_string();
+            world.observed.clusters[0].tasks.iter_mut().for_each(|task| configure(task, &config));
+            world.source.proxies.as_mut().unwrap().iter_mut().for_each(|proxy| proxy.upstreams.clear());
+        }
+    };
+    let part = "transparent proxy is off, although its definition has it";
+    let line = assert_line(NEW, Place::WayOut, PlaceVerdict::Fault, part, defined("api"));
+    assert!(line.change.unwrap().starts_with("Replace the task"));
+    let line = assert_line(NEW, Place::WayOut, PlaceVerdict::Fault, "transparent proxy is off", defined("orders"));
+    assert!(line.change.unwrap().starts_with("Add "));
 }
 
 #[test]

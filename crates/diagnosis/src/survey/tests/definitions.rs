@@ -82,7 +82,8 @@ fn audit_of_broken(arn: &str) -> Report {
     let mut gathered = Gathered::default();
     let file = Arc::new(SourceFile::new(arn.to_owned(), described.to_string()));
     read_source(file, true, &mut gathered.material).unwrap();
-    let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &ignore::Config::default(), Path::new("/"));
+    let sorted =
+        ignore::sort(audit(&gathered.material), &gathered.material, &ignore::Config::default(), Path::new("/"));
     Report::new(&gathered, &sorted, audit::severity::Threshold::Error)
 }
 
