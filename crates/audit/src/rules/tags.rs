@@ -37,11 +37,11 @@ fn loss(definition: &TaskDefinition) -> String {
     }
 }
 
-/// The printed definition of a registered one may lack its tags.
+/// ECS prints tags only on demand. A list without tags was printed on demand: the revision has none.
 fn may_be_printed_without_tags(definition: &TaskDefinition) -> bool {
     let is_registered = definition.address.starts_with("arn:");
     let is_live = definition.file.name.starts_with("arn:");
-    is_registered && !is_live && definition.tags.items.is_empty() && definition.tags.is_complete
+    is_registered && !is_live && !definition.tags.is_present && definition.tags.is_complete
 }
 
 fn printed(definition: &TaskDefinition) -> Draft {
@@ -49,9 +49,7 @@ fn printed(definition: &TaskDefinition) -> Draft {
     let message =
         format!("this is {revision} as ECS prints it without its tags: a revision made of it is not in the mesh");
     let help = "print it with --include TAGS and register its tags as well, or add them here";
-    let tag = serde_json::json!({ "key": MESH_TAG, "value": "true" });
-    let fix = Fix::append(&definition.tags, tag).filter(|_| definition.tags.is_present);
-    Draft::new(definition.family.span(), message, help).fix(fix).severity(Severity::Warning)
+    Draft::new(definition.family.span(), message, help).severity(Severity::Warning)
 }
 
 pub(super) static CONSUL_MESH_TAG_VALUE: Rule =
@@ -211,17 +209,25 @@ mod tests {
 
     #[test]
     fn a_definition_that_ecs_printed_without_its_tags_is_a_warning() {
-        let found = |tags: &str| {
+        let found = |tags: Option<&str>| {
             let mut definition: serde_json::Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
             let arn = "arn:aws:ecs:us-east-1:123456789012:task-definition/web:41";
             definition["taskDefinitionArn"] = arn.into();
-            definition["tags"] = serde_json::from_str(tags).unwrap();
-            let findings = audit(&material(&definition.to_string()));
+            definition.as_object_mut().unwrap().remove("tags");
+            // With --include TAGS, beside the definition
+            let mut printed = serde_json::json!({ "taskDefinition": definition });
+            if let Some(tags) = tags {
+                printed["tags"] = serde_json::from_str(tags).unwrap();
+            }
+            let findings = audit(&material(&printed.to_string()));
             findings.into_iter().map(|finding| (finding.severity, finding.message)).collect::<Vec<_>>()
         };
         let message = "this is web:41 as ECS prints it without its tags: a revision made of it is not in the mesh";
-        assert_eq!(found("[]"), [(Severity::Warning, message.to_owned())]);
-        assert_eq!(found(r#"[{"key":"consul.hashicorp.com/mesh","value":"true"}]"#), []);
+        assert_eq!(found(None), [(Severity::Warning, message.to_owned())]);
+        let lost = [(Severity::Error, "the tag consul.hashicorp.com/mesh is missing".to_owned())];
+        assert_eq!(found(Some("[]")), lost);
+        assert_eq!(found(Some(r#"[{"key":"team","value":"web"}]"#)), lost);
+        assert_eq!(found(Some(r#"[{"key":"consul.hashicorp.com/mesh","value":"true"}]"#)), []);
     }
 
     #[test]
