@@ -14,7 +14,8 @@ pub(super) fn text(report: &UpgradeReport, medium: Medium) -> String {
     out.extend(facts(report).map(|fact| wrapped(&Cell::plain(fact), medium)));
     // As they can be pasted: they are not wrapped.
     out.extend(report.commands.iter().map(|command| format!("\n  {command}\n")));
-    for (found, tone) in [(&report.blockers, Tone::Bad), (&report.unknown, Tone::Pending)] {
+    let sheets = [(&report.blockers, Tone::Bad), (&report.unknown, Tone::Pending), (&report.ahead, Tone::Plain)];
+    for (found, tone) in sheets {
         if found.is_empty() {
             continue;
         }
@@ -39,7 +40,8 @@ pub(super) fn markdown(report: &UpgradeReport) -> String {
     let mut out = format!("\n## {}\n\n", title(report));
     out.extend(facts(report).map(|fact| format!("- {fact}\n")));
     out.extend(report.commands.iter().map(|command| format!("\n```sh\n{command}\n```\n")));
-    for found in [&report.blockers, &report.unknown].into_iter().filter(|found| !found.is_empty()) {
+    let tables = [&report.blockers, &report.unknown, &report.ahead];
+    for found in tables.into_iter().filter(|found| !found.is_empty()) {
         let _ = write!(out, "\n| {} |\n|{}\n", COLUMNS.join(" | "), " --- |".repeat(COLUMNS.len()));
         for blocker in found {
             let cells = cells(blocker).map(|cell| cell.replace('|', "\\|"));
@@ -111,6 +113,7 @@ mod tests {
             revisions: 4,
             blockers: vec![Blocker { row, reasons }],
             unknown: Vec::new(),
+            ahead: Vec::new(),
             newest: Some(NewestReleases {
                 consul: vec!["1.22".to_owned(), "2.0".to_owned()],
                 consul_ecs: "0.10.1".to_owned(),

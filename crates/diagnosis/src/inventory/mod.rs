@@ -18,6 +18,7 @@ use mesh::{
     arn::TaskDefinitionArn,
     consul_ecs::{DATAPLANE_VERSION_META, ECS_VERSION_META, names::DATAPLANE},
     identity::MeshService,
+    release::Release,
     task::DescribedTask,
 };
 use observe::{InspectedCluster, Inspection, ServiceState};
@@ -316,14 +317,22 @@ fn without_tag(container: &Container) -> String {
     if container.image.text().is_some() { UNTAGGED } else { UNKNOWN }.to_owned()
 }
 
-/// The same; where the image has no tag, what the metadata of the service or gateway says.
+/// The same; where no tag names a release, what the metadata of the service or gateway says.
 fn tag_or_meta(container: &Container, consul: Option<&ConsulTask<'_>>, key: &str) -> String {
     let of_meta = || {
         let configuration = &consul?.configuration;
         let value = |object| configuration.text(&format!("{object}.meta.{key}")).filter(|value| !value.is_empty());
         value("service").or_else(|| value("gateway")).map(str::to_owned)
     };
-    known_tag(container).or_else(of_meta).unwrap_or_else(|| without_tag(container))
+    release_of(known_tag(container), of_meta).unwrap_or_else(|| without_tag(container))
+}
+
+/// ECS runs what a tag says, if it says a release. A tag that moves, and that of a mirror, name none: then the metadata count.
+fn release_of(tag: Option<String>, of_meta: impl FnOnce() -> Option<String>) -> Option<String> {
+    match tag {
+        Some(tag) if Release::in_tag(&tag).is_some() => Some(tag),
+        other => of_meta().or(other),
+    }
 }
 
 /// What stands for the tag of an image without one.
@@ -344,7 +353,8 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Adds the tags of a definition. An image without a tag counts as what the metadata of the service says, or as [`UNTAGGED`].
+    /// Adds the tags of a definition. An image whose tag names no release counts as what the metadata of the service says. Without a tag
+    /// and metadata, it is [`UNTAGGED`].
     pub(crate) fn add(&mut self, definition: &mesh::definition::TaskDefinition) {
         let registrar = definition.programs.registrar.as_ref();
         let is_it = |image: &&str| Image::parse(image).software() == Some(Software::ConsulEcs);
@@ -353,7 +363,7 @@ impl Versions {
         let config = registrar.and_then(|it| it.config()?.as_ref().ok());
         let release = |image, key| {
             let of_meta = || config.and_then(|config| config.meta(key)).map(str::to_owned);
-            Image::parse(image).tag.or_else(of_meta).unwrap_or_else(|| UNTAGGED.to_owned())
+            release_of(Image::parse(image).tag, of_meta).unwrap_or_else(|| UNTAGGED.to_owned())
         };
         self.consul_ecs.extend(consul_ecs.map(|image| release(image, ECS_VERSION_META)));
         self.consul_dataplane
@@ -417,7 +427,7 @@ mod files_tests {
     }
 
     #[test]
-    fn image_without_a_tag_has_the_release_in_the_metadata_of_its_service() {
+    fn image_whose_tag_names_no_release_has_the_one_in_the_metadata_of_its_service() {
         let dataplane = |image: &str, object: &str| {
             let config = format!(r#"{{"{object}": {{"meta": {{"dataplane-version": "1.9.5"}}}}}}"#);
             let text = serde_json::json!({ "family": "web", "containerDefinitions": [
@@ -431,6 +441,10 @@ mod files_tests {
         assert_eq!(dataplane(&digest, "service").as_deref(), Some("1.9.5"));
         assert_eq!(dataplane(&digest, "gateway").as_deref(), Some("1.9.5"));
         assert_eq!(dataplane(&digest, "proxy").as_deref(), Some(UNTAGGED));
+        for mirror in ["mirror/consul-dataplane:prod", "hashicorp/consul-dataplane:latest"] {
+            assert_eq!(dataplane(mirror, "service").as_deref(), Some("1.9.5"), "{mirror}");
+        }
+        assert_eq!(dataplane("mirror/consul-dataplane:prod", "proxy").as_deref(), Some("prod"));
         // ECS runs what the tag says
         assert_eq!(dataplane("hashicorp/consul-dataplane:1.8.10", "service").as_deref(), Some("1.8.10"));
     }

@@ -114,7 +114,7 @@ fn client_agent_and_a_definition_that_could_not_be_read_are_told_apart() {
 }
 
 #[test]
-fn running_image_without_a_tag_has_the_release_in_the_metadata_of_its_service() {
+fn running_image_whose_tag_names_no_release_has_the_one_in_the_metadata_of_its_service() {
     let dataplane = |image: &str, meta: &str| {
         let mut member = examples::task(1);
         let config = format!(r#"{{"service":{{"name":"web","port":80,"meta":{meta}}},"proxy":{{}}}}"#);
@@ -129,5 +129,7 @@ fn running_image_without_a_tag_has_the_release_in_the_metadata_of_its_service() 
     let digest = format!("hashicorp/consul-dataplane@sha256:{}", "0".repeat(64));
     assert_eq!(dataplane(&digest, r#"{"dataplane-version":"1.9.5"}"#), "1.9.5");
     assert_eq!(dataplane(&digest, r#"{"dataplane-version":""}"#), UNTAGGED);
+    assert_eq!(dataplane("mirror/consul-dataplane:prod", r#"{"dataplane-version":"1.9.5"}"#), "1.9.5");
+    assert_eq!(dataplane("mirror/consul-dataplane:prod", "{}"), "prod");
     assert_eq!(dataplane("hashicorp/consul-dataplane:1.8.10", r#"{"dataplane-version":"1.9.5"}"#), "1.8.10");
 }

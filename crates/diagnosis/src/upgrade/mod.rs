@@ -4,7 +4,8 @@
 mod tests;
 
 use audit::versions::{
-    Program, before, before_of_mesh_entry, bundled_envoy, consul_of, envoy_of, lines_of, newest_pair_for, table,
+    Defect, Program, before, before_of_mesh_entry, bundled_envoy, consul_of, defects_of, envoy_of, lines_of,
+    newest_pair_for, table,
 };
 use mesh::{consul_ecs::Feature, release::Release};
 use observe::MeshEntryReading;
@@ -29,10 +30,12 @@ pub struct UpgradeReport {
     pub table_as_of: String,
     /// How many revisions of Consul's mesh there are.
     pub revisions: usize,
-    /// The revisions that do not support the target.
+    /// The revisions that do not support the target, or run a release with a known defect.
     pub blockers: Vec<Blocker>,
     /// The revisions with an unknown release.
     pub unknown: Vec<Blocker>,
+    /// The revisions that are ready for the target, and do not go with the line that the servers have now.
+    pub ahead: Vec<Blocker>,
     /// The newest releases for the target; null if the table has none.
     pub newest: Option<NewestReleases>,
     /// What HashiCorp requires before the servers reach each line up to the target.
@@ -120,11 +123,17 @@ pub fn upgrade(
     if let Some(from) = from.filter(|from| *from > target) {
         return Err(UpgradeError::Downgrade { from, target });
     }
-    let (mut revisions, mut blockers, mut unknown) = (0, Vec::new(), Vec::new());
+    let (mut revisions, mut blockers, mut unknown, mut ahead) = (0, Vec::new(), Vec::new(), Vec::new());
     for (row, fit) in rows.iter().filter_map(|row| Some((row, Fit::of(row, target)?))) {
         revisions += 1;
-        let found = if fit.blocking.is_empty() { &mut unknown } else { &mut blockers };
-        let reasons = [fit.blocking, fit.unknown].concat();
+        let (found, reasons) = if !fit.blocking.is_empty() {
+            (&mut blockers, [fit.blocking, fit.unknown].concat())
+        } else if !fit.unknown.is_empty() {
+            (&mut unknown, fit.unknown)
+        } else {
+            let today = from.and_then(|from| Some((from, Fit::of(row, from)?)));
+            (&mut ahead, today.map(|(from, fit)| outside(target, from, fit)).unwrap_or_default())
+        };
         if !reasons.is_empty() {
             found.push(Blocker { row: RowName::of(row), reasons });
         }
@@ -143,10 +152,17 @@ pub fn upgrade(
         revisions,
         blockers,
         unknown,
+        ahead,
         newest: NewestReleases::of(from, target),
         notes,
         commands,
     })
+}
+
+/// Why a revision that is ready for the target does not go with the servers of today.
+fn outside(target: Release, from: Release, today: Fit) -> Vec<String> {
+    let reasons = today.blocking.into_iter();
+    reasons.map(|reason| format!("ready for {target}, outside of the pairs of {from}: {reason}")).collect()
 }
 
 /// What has to be done to the config entry `mesh` before the servers reach a line; `None` if the entry needs nothing.
@@ -235,7 +251,9 @@ impl Fit {
         let oldest = |line: Release| envoy_of(line).first().copied();
         let accepts = |line: &Release| lines.contains(line) && envoy.is_none_or(|envoy| Some(envoy) >= oldest(*line));
         if accepts(&consul) {
-            return;
+            // The rule of the auditor reports those of consul-ecs: which of them show depends on the definition.
+            let defects = defects_of(program, version).into_iter().filter(|_| program == Program::Dataplane);
+            return self.blocking.extend(defects.filter_map(|defect| defective(defect, tag)));
         }
         if !lines_of(program).into_iter().any(|line| consul_of(program, line).is_some_and(|all| all.contains(&consul)))
         {
@@ -258,9 +276,14 @@ impl Fit {
     }
 }
 
+/// What a known defect is and which release corrects it; `None` without such a release.
+fn defective(defect: &Defect, tag: &str) -> Option<String> {
+    defect.fixed_in.map(|_| format!("{} {tag}: {}; {}", defect.program, defect.what, defect.action))
+}
+
 fn no_release(program: Program, tag: &str) -> String {
     match tag {
-        UNTAGGED => format!("the image of {program} has no tag"),
+        UNTAGGED => format!("the image of {program} has no tag: look up the tags of its digest in the registry"),
         UNKNOWN => format!("the image of {program} is unknown"),
         _ => format!("the tag {tag} of {program} names no release"),
     }

@@ -61,6 +61,32 @@ fn proxy_older_than_the_oldest_that_the_servers_support_blocks() {
 }
 
 #[test]
+fn a_withdrawn_data_plane_is_not_ready() {
+    let rows =
+        [dataplane("web", "0.10.1", "1.9.4"), dataplane("api", "0.10.1", "1.8.9"), dataplane("pay", "0.10.1", "1.9.5")];
+    let report = report(&rows, "1.22", "2.0");
+    let why = |release: &str, fixed: &str| {
+        format!(
+            "consul-dataplane {release}: HashiCorp has withdrawn it because of critical issues; use consul-dataplane {fixed} or newer"
+        )
+    };
+    let (web, api) = (why("1.9.4", "1.9.5"), why("1.8.9", "1.8.10"));
+    assert_eq!(named(&report.blockers), [("web:1", web.as_str()), ("api:1", api.as_str())]);
+    assert_eq!((report.revisions, report.unknown.len(), report.ahead.len()), (3, 0, 0));
+}
+
+#[test]
+fn a_revision_that_is_ready_and_ahead_of_the_servers_is_named() {
+    let rows = [dataplane("basket", "0.10.1", "2.0.1"), dataplane("stock", "0.10.1", "1.8.10")];
+    let ahead = "ready for 2.0, outside of the pairs of 1.21: consul-dataplane 2.0.1 supports only Consul 2.0, 2.1";
+    let report = report(&rows, "1.21", "2.0");
+    assert_eq!(named(&report.ahead), [("basket:1", ahead)]);
+    assert_eq!((report.blockers.len(), report.unknown.len()), (0, 0), "it blocks nothing");
+    let servers_unknown = upgrade(&rows, None, line("2.0"), None).unwrap();
+    assert_eq!(servers_unknown.ahead, []);
+}
+
+#[test]
 fn client_agent_of_another_line_blocks() {
     let agent = |consul: &str| {
         let row = row("bill", MeshGeneration::ClientAgent, "0.5.2", None);
@@ -84,7 +110,7 @@ fn controllers_count_and_other_tasks_outside_of_the_mesh_do_not() {
 fn release_that_is_not_known_may_block() {
     for (tag, reason) in [
         ("latest", "the tag latest of consul-ecs names no release"),
-        ("untagged", "the image of consul-ecs has no tag"),
+        ("untagged", "the image of consul-ecs has no tag: look up the tags of its digest in the registry"),
         ("unknown", "the image of consul-ecs is unknown"),
         ("9.9.9", &format!("consul-ecs 9.9.9 is not in the table of {}", table().as_of)),
     ] {
