@@ -29,19 +29,22 @@ def releases(references: str) -> list[tuple[int, int, int]]:
 
 
 def newer(rows: list[dict], tags: list[tuple[int, int, int]]) -> list[str]:
-    """The newest release of each line that is newer than its row, and of each line after the last row."""
+    """The newest release of each line that is newer than its row, and of each line after the last one with a release.
+
+    Of earlier lines without a release, the table does not follow the releases."""
 
     def numbers(text: str) -> tuple[int, ...]:
         return tuple(map(int, text.split(".")))
 
     known = {numbers(row["line"]): numbers(row["newest"]) if "newest" in row else None for row in rows}
-    last = max(known)
+    last = max(line for line, newest in known.items() if newest)
     found = []
     for line in sorted({tag[:2] for tag in tags}):
         newest = max(tag for tag in tags if tag[:2] == line)
         shown = ".".join(map(str, newest))
         if line > last:
-            found.append(f"{shown}, of a line that the table does not have")
+            lacks = "of which the table has no release" if line in known else "that the table does not have"
+            found.append(f"{shown}, of a line {lacks}")
         elif known.get(line) and newest > known[line]:
             found.append(f"{shown}; the table has {'.'.join(map(str, known[line]))}")
     return found

@@ -43,21 +43,31 @@ fn each_action_is_pinned_to_a_commit() {
 
 #[test]
 fn a_release_is_newer_than_the_table_by_its_line() {
-    let newer = |program: &str, references: &str| {
+    let newer = |rows: &str, references: &str| {
         let script = format!(
             "import sys, tomllib; sys.path.insert(0, 'scripts'); import newer_releases as n; \
-             print(n.newer([{{'line': '1.9', 'newest': '1.9.9'}}, {{'line': '2.0'{program}}}], n.releases({references:?})))"
+             table = tomllib.loads(n.TABLE.read_text()); print(n.newer({rows}, n.releases({references:?})))"
         );
         let output = Command::new("python3").args(["-B", "-c", &script]).current_dir(REPOSITORY).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    let references = "a\trefs/tags/v1.9.9\nb\trefs/tags/v2.0.10\nc\trefs/tags/v2.1.0-rc1\nd\trefs/tags/ent-v3.0.0\n";
-    assert_eq!(newer(", 'newest': '2.0.9'", references), "['2.0.10; the table has 2.0.9']\n");
-    assert_eq!(newer(", 'newest': '2.0.10'", references), "[]\n");
-    // The lines of Consul have no newest release.
-    let with_line = format!("{references}e\trefs/tags/v2.1.0\n");
-    assert_eq!(newer("", &with_line), "['2.1.0, of a line that the table does not have']\n");
+    let with_newest =
+        |newest: &str| format!("[{{'line': '1.8'}}, {{'line': '1.9', 'newest': '1.9.9'}}, {{'line': '2.0'{newest}}}]");
+    let references = "a\trefs/tags/v1.8.1\nb\trefs/tags/v1.9.9\nc\trefs/tags/v2.0.10\nd\trefs/tags/v2.1.0-rc1\n\
+                      e\trefs/tags/ent-v3.0.0\n";
+    assert_eq!(newer(&with_newest(", 'newest': '2.0.9'"), references), "['2.0.10; the table has 2.0.9']\n");
+    assert_eq!(newer(&with_newest(", 'newest': '2.0.10'"), references), "[]\n");
+    assert_eq!(newer(&with_newest(""), references), "['2.0.10, of a line of which the table has no release']\n");
+    let with_line = format!("{references}f\trefs/tags/v2.1.0\n");
+    let unknown = "['2.1.0, of a line that the table does not have']\n";
+    assert_eq!(newer(&with_newest(", 'newest': '2.0.10'"), &with_line), unknown);
+    // The first release of the last line, and the next one of the line before it
+    let consul = "table['consul']";
+    let known = newer(consul, "a\trefs/tags/v2.0.4\nb\trefs/tags/v1.22.9\n");
+    assert_eq!(known, "[]\n");
+    assert_ne!(newer(consul, "a\trefs/tags/v2.1.0\n"), known);
+    assert_ne!(newer(consul, "a\trefs/tags/v2.0.999\n"), known);
 }
 
 /// What Python prints that imports `scripts/dist.py`.

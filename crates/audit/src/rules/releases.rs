@@ -34,7 +34,9 @@ fn draft(subject: &Subject<'_>, container: &Container, program: Program, release
     let what: Vec<&str> = defects.iter().map(|defect| defect.what.as_str()).collect();
     let number =
         if defects.len() == 1 { "a known defect".to_owned() } else { format!("{} known defects", defects.len()) };
-    let message = format!("{program} {release} has {number}");
+    let is_withdrawn = defects.iter().any(|defect| defect.is_withdrawn);
+    let state = if is_withdrawn { "is withdrawn".to_owned() } else { format!("has {number}") };
+    let message = format!("{program} {release} {state}");
     let draft = Draft::new(container.image.span(), message, last.action.clone()).of(container);
     let draft = draft.effect(what.join("; "));
     let draft = draft.corrected_in(last.fixed_in.filter(|_| program == Program::ConsulEcs));

@@ -90,10 +90,10 @@ pub fn defects_of(program: Program, release: Release) -> Vec<&'static Defect> {
     table().defects.iter().filter(is_one).collect()
 }
 
-/// The newest release of a line. `None` if the table has no such line, or for Consul.
+/// The newest release of a line. `None` if the table has no such line, or none of its releases.
 pub fn newest_of(program: Program, line: Release) -> Option<Release> {
     match program {
-        Program::Consul => None,
+        Program::Consul => consul(line)?.newest,
         Program::ConsulEcs => consul_ecs(line).map(|row| row.newest),
         Program::Dataplane => dataplane(line).map(|row| row.newest),
     }

@@ -39,6 +39,9 @@ pub struct Table {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Consul {
     pub line: Release,
+    /// Its newest release. `None` before its first one, and of lines whose releases the table does not follow.
+    #[serde(default)]
+    pub newest: Option<Release>,
     /// The end of its support, in the edition that has the longest.
     pub supported_until: Support,
     /// The lines of Envoy that it supports. None if no source names them.
@@ -149,6 +152,9 @@ pub struct Defect {
     pub what: String,
     /// What to do, in one phrase.
     pub action: String,
+    /// Whether it is the reason for which HashiCorp has withdrawn these releases.
+    #[serde(default, rename = "withdrawn")]
+    pub is_withdrawn: bool,
     /// The release that corrects it, if there is one.
     pub fixed_in: Option<Release>,
     /// Whether the controller of consul-ecs has it, and not the tasks of the mesh.

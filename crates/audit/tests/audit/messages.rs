@@ -94,6 +94,12 @@ fn a_release_with_a_defect_causes_what_that_defect_does() {
     assert_eq!(of("1.3.0"), ["a large configuration of Envoy exceeds the size limit of its messages"]);
     assert_eq!(of("1.9.4"), ["HashiCorp has withdrawn it because of critical issues"]);
     assert_eq!(of("1.9.12"), [""; 0]);
+    let message = |tag: &str| {
+        let found = said("consul-release-defect", image, &json!(format!("hashicorp/consul-dataplane:{tag}")));
+        found.into_iter().map(|(message, _)| message).collect::<Vec<_>>()
+    };
+    assert_eq!(message("1.9.4"), ["consul-dataplane 1.9.4 is withdrawn"]);
+    assert_eq!(message("1.3.0"), ["consul-dataplane 1.3.0 has a known defect"]);
 }
 
 #[test]

@@ -80,9 +80,9 @@ fn what_goes_together(known: &mut Sources) -> String {
         "\nThe newest releases that the sources name, and the Envoy in the images of Consul Dataplane:\n\n\
          | program | line | newest release | its Envoy | sources |\n| --- | --- | --- | --- | --- |\n",
     );
-    for program in [Program::ConsulEcs, Program::Dataplane] {
-        for line in lines_of(program).into_iter().rev() {
-            let newest = newest_of(program, line).unwrap();
+    for program in [Program::Consul, Program::ConsulEcs, Program::Dataplane] {
+        let newest = lines_of(program).into_iter().rev().filter_map(|line| Some((line, newest_of(program, line)?)));
+        for (line, newest) in newest {
             let envoy = bundled_envoy(newest).filter(|_| program == Program::Dataplane);
             let envoy = envoy.map_or_else(|| "–".to_owned(), |envoy| envoy.to_string());
             let sources = known.numbers(sources_of(program, line));
