@@ -88,6 +88,8 @@ pub async fn gather_live(
             if seen.insert(definition.address.clone()) {
                 definition.services = selection.services_of(name, &definition);
                 if selection.is_generated(name, &definition) {
+                    let revision = definition.address.rsplit('/').next().unwrap_or_default();
+                    gathered.generated.insert(revision.to_owned());
                     continue;
                 }
                 definition.lost_tag = lost_tag::of(inventory, &definition, &json).await;
@@ -151,8 +153,8 @@ impl Selection {
         }
     }
 
-    /// Whether Express Mode has generated the definition, which nobody can edit: an Express service runs it, and `Main` is its only
-    /// container. A definition that a user gives such a service may have others beside it.
+    /// Whether Express Mode has generated the definition, as it does with each update: an Express service runs it, and `Main` is its
+    /// only container. A definition that a user gives such a service may have others beside it.
     fn is_generated(&self, name: &str, definition: &TaskDefinition) -> bool {
         let uses = |key: &str| self.services.get(key).into_iter().flatten().any(|service| service.is_express);
         let containers = &definition.containers;

@@ -116,6 +116,9 @@ fn show(arguments: &Arguments, checked: &Checked, streams: &mut Streams<'_>) -> 
     for note in checked.gathered.unchecked.iter().chain(&checked.notes) {
         streams.diagnostic(&format!("info: {note}"));
     }
+    if let Some(left_out) = left_out(&checked.gathered.generated) {
+        streams.diagnostic(&format!("info: {left_out}"));
+    }
     for unused in checked.sorted.unused.iter().filter(|_| !quiet) {
         streams.diagnostic(&format!("info: {unused}"));
     }
@@ -126,6 +129,15 @@ fn show(arguments: &Arguments, checked: &Checked, streams: &mut Streams<'_>) -> 
         Ok(()) | Err(Failure::Closed) => Ok(exit),
         Err(failure) => Err(failure),
     }
+}
+
+/// How many definitions are not checked, and why.
+fn left_out(generated: &BTreeSet<String>) -> Option<String> {
+    let names: Vec<&str> = generated.iter().map(String::as_str).collect();
+    (!names.is_empty()).then(|| {
+        let number = counted(names.len(), "task definition");
+        format!("{number} not checked, because Express Mode generates what it runs: {}", names.join(", "))
+    })
 }
 
 fn rendered(arguments: &ReportArguments, report: &Report, streams: &Streams<'_>) -> Result<String, Failure> {
@@ -362,4 +374,17 @@ fn row(findings: &[&Reported]) -> Option<Vec<Cell>> {
         Cell::plain(fixed),
         Cell::plain(plain(first.rule.texts().title)),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_express_mode_generates_is_counted_and_named() {
+        let said = |names: &[&str]| left_out(&names.iter().map(|name| (*name).to_owned()).collect());
+        let expected = "2 task definitions not checked, because Express Mode generates what it runs: hello:1, shop:4";
+        assert_eq!(said(&["shop:4", "hello:1"]).as_deref(), Some(expected));
+        assert_eq!(said(&[]), None);
+    }
 }

@@ -19,6 +19,8 @@ pub struct Gathered {
     pub problems: Vec<InputProblem>,
     /// What could be read, but not checked, or not all of it: Terraform sources that only a plan completes.
     pub unchecked: Vec<InputProblem>,
+    /// The revisions that are left out, because Express Mode has generated them, and generates others with its next update.
+    pub generated: BTreeSet<String>,
     /// The directories of the files. Terraform sources of other directories are not read.
     pub tree: Tree,
     /// The directories of the Terraform modules that other modules call, without links.
@@ -34,6 +36,7 @@ impl Gathered {
         self.material.resources.add(other.material.resources);
         self.problems.extend(other.problems);
         self.unchecked.extend(other.unchecked);
+        self.generated.extend(other.generated);
         self.files_read += other.files_read;
     }
 }

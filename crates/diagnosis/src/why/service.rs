@@ -301,9 +301,10 @@ impl<'a> ServiceEvidence<'a> {
         let place = format!("It is an ECS service in cluster {}", cluster.arn.name());
         Some(match cluster.definition_of(found) {
             Some(_) if found.is_express => {
+                // https://docs.aws.amazon.com/AmazonECS/latest/developerguide/express-service-advanced-customization.html
                 let sentence = format!(
-                    "{place} but not in the mesh: Express Mode manages it, and replaces what others change. To have it in the \
-                     mesh, create an ECS service with a task definition of your own"
+                    "{place} but not in the mesh: Express Mode manages it, and its updates may overwrite what others change. To \
+                     have it in the mesh, create an ECS service with a task definition of your own"
                 );
                 Conclusion::faulty(WhyCause::NotInTheMesh, sentence)
             }

@@ -122,9 +122,9 @@ fn service_in_several_namespaces_is_asked_for_its_namespace() {
 
 #[test]
 fn ecs_service_outside_the_mesh_is_told_what_is_missing() {
-    let outside = |is_read: bool| {
+    let outside = |is_read: bool, is_express: bool| {
         let mut cluster = healthy();
-        let state = ServiceState { name: "batch".to_owned(), ..cluster.services[0].state.clone() };
+        let state = ServiceState { name: "batch".to_owned(), is_express, ..cluster.services[0].state.clone() };
         cluster.outside.services.push(state);
         if !is_read {
             cluster.definitions = Definitions::default();
@@ -132,10 +132,15 @@ fn ecs_service_outside_the_mesh_is_told_what_is_missing() {
         let observed = Inspection { clusters: vec![cluster], problems: Vec::new() };
         why_service("batch", None, &observed, &background(), now())
     };
-    let report = outside(true);
+    let report = outside(true, false);
     assert_eq!((report.cause, report.condition), (WhyCause::NotInTheMesh, Condition::Faulty), "{}", report.conclusion);
     assert!(report.conclusion.contains("its task definition web:3 lacks the tag"), "{}", report.conclusion);
-    let report = outside(false);
+    // A tag that is added to what Express Mode generates may be lost with the next update
+    let report = outside(true, true);
+    let expected = "It is an ECS service in cluster prod but not in the mesh: Express Mode manages it, and its updates may \
+                    overwrite what others change. To have it in the mesh, create an ECS service with a task definition of your own";
+    assert_eq!((report.cause, report.conclusion.as_str()), (WhyCause::NotInTheMesh, expected));
+    let report = outside(false, true);
     assert_eq!(
         (report.cause, report.condition),
         (WhyCause::DefinitionNotRead, Condition::Unknown),
