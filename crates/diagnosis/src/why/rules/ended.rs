@@ -116,6 +116,21 @@ pub(super) fn deployment(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     has_another_revision.then(|| Conclusion::ended(WhyCause::Deployment, sentence))
 }
 
+/// A part of the event of a service that spreads its tasks again, before the IDs of those that it has stopped:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/service-rebalancing-event-messages-list.html>
+const REBALANCING: &str = "due to AZ rebalancing: ";
+
+/// Its service has more tasks in its Availability Zone than in others.
+pub(super) fn rebalancing(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
+    with_code(evidence, "ServiceSchedulerInitiated")?;
+    let stopped =
+        evidence.ecs_service()?.state.events.iter().filter_map(|event| Some(event.message.split_once(REBALANCING)?.1));
+    let is_it = stopped.into_iter().any(|ids| ids.contains(evidence.id.as_str()));
+    let sentence = "It ended normally: its ECS service balanced its tasks over the Availability Zones. Another task \
+                    replaces it. No action needed";
+    is_it.then(|| Conclusion::ended(WhyCause::StoppedByItsService, sentence))
+}
+
 /// Its service wants fewer tasks, or others in its place.
 pub(super) fn scaling_in(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let reason = with_code(evidence, "ServiceSchedulerInitiated")?.reason.as_deref().unwrap_or("ECS gives no reason");

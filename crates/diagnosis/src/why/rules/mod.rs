@@ -13,7 +13,7 @@ use crate::status::TaskVerdict;
 type Rule = fn(&TaskEvidence<'_>) -> Option<Conclusion>;
 
 /// All rules. What explains more comes first: a token that was deleted before the check that fails without it.
-const RULES: [Rule; 36] = [
+const RULES: [Rule; 37] = [
     ended::unsorted,
     ended::status_unknown,
     ended::not_in_the_mesh,
@@ -30,6 +30,7 @@ const RULES: [Rule; 36] = [
     ended::spot_interruption,
     ended::instance_terminated,
     ended::deployment,
+    ended::rebalancing,
     ended::scaling_in,
     ended::by_hand,
     ended::essential_container,

@@ -177,6 +177,25 @@ fn deployment_of_another_revision_is_named() {
     );
 }
 
+#[test]
+fn a_task_that_its_service_moves_to_another_zone_says_so() {
+    let moved = |stopped: &str| {
+        because(|cluster, _| {
+            let reason = "Scaling activity initiated by (deployment ecs-svc/1)";
+            stop(cluster, "ServiceSchedulerInitiated", reason, Vec::new());
+            let message = format!("has stopped 1 running tasks in us-east-1a due to AZ rebalancing: {stopped}");
+            cluster.services[0].state.events = vec![observe::ServiceMessage { at: minutes_ago(5), message }];
+        })
+    };
+    let (cause, sentence) = moved(&format!("{} ffffffffffffffffffffffffffffffff", id(1)));
+    assert_eq!(cause, WhyCause::StoppedByItsService);
+    assert!(sentence.starts_with("It ended normally: its ECS service balanced its tasks over the"), "{sentence}");
+    // Another task was moved
+    let (cause, sentence) = moved("ffffffffffffffffffffffffffffffff");
+    assert_eq!(cause, WhyCause::StoppedByItsService);
+    assert!(sentence.contains("stopped it (Scaling activity initiated by"), "{sentence}");
+}
+
 /// The first task has stopped, and its instances are still there.
 fn left(cluster: &mut InspectedCluster) {
     stop(cluster, "UserInitiated", "test", Vec::new());
