@@ -1,5 +1,8 @@
 //! `ecs-mesh status`
 
+#[cfg(test)]
+mod tests;
+
 use std::{fmt::Write, time::Duration};
 
 use audit::{report::counted, spelling::nearest};
