@@ -123,9 +123,10 @@ const REBALANCING: &str = "due to AZ rebalancing: ";
 /// Its service has more tasks in its Availability Zone than in others.
 pub(super) fn rebalancing(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     with_code(evidence, "ServiceSchedulerInitiated")?;
-    let stopped =
-        evidence.ecs_service()?.state.events.iter().filter_map(|event| Some(event.message.split_once(REBALANCING)?.1));
-    let is_it = stopped.into_iter().any(|ids| ids.contains(evidence.id.as_str()));
+    let mut events = evidence.ecs_service()?.state.events.iter();
+    let names_it =
+        |message: &str| message.split_once(REBALANCING).is_some_and(|(_, ids)| ids.contains(evidence.id.as_str()));
+    let is_it = events.any(|event| names_it(&event.message));
     let sentence = "It ended normally: its ECS service balanced its tasks over the Availability Zones. Another task \
                     replaces it. No action needed";
     is_it.then(|| Conclusion::ended(WhyCause::StoppedByItsService, sentence))
