@@ -61,7 +61,7 @@ impl Finding {
     /// A finding of `rule` about a task definition.
     pub fn in_definition(rule: &'static Rule, definition: &TaskDefinition, mut draft: Draft) -> Self {
         let is_of_module = draft.span == definition.place.span;
-        draft.help = match definition.module {
+        draft.help = match &definition.module {
             Some(module) if is_of_module && draft.corrected_in.is_some() => {
                 module.help(&draft.help, draft.corrected_in)
             }

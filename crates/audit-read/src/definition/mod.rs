@@ -25,8 +25,8 @@ pub use self::{
     role::{IamRole, PolicyDocument, Statement},
     tag::Tag,
     task::{
-        HashiCorpModule, LoadBalancer, LostTag, ModuleCall, Network, ProxyConfiguration, ServiceSettings, ServiceUse,
-        TaskDefinition,
+        Argument, HashiCorpModule, LoadBalancer, LostTag, ModuleCall, Network, ProxyConfiguration, Refusal,
+        ServiceSettings, ServiceUse, TaskDefinition,
     },
     volume::{FileSystem, Volume},
 };

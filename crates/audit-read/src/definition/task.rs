@@ -108,11 +108,39 @@ pub struct ModuleCall {
 }
 
 /// A module of HashiCorp for Consul on ECS, in one of its versions.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct HashiCorpModule {
     pub name: &'static str,
     /// A line if a version constraint leaves the patch open.
     pub release: Release,
+    /// Whether it is a fork, which may have other arguments.
+    pub is_fork: bool,
+    /// The bytes of the call's name.
+    pub call: Span,
+    /// The arguments of the call, with those of Terraform.
+    pub arguments: Vec<Argument>,
+    /// What the module refuses of them.
+    pub refused: Vec<Refusal>,
+}
+
+/// An argument of a call.
+#[derive(Debug, Clone)]
+pub struct Argument {
+    pub name: String,
+    /// The bytes of its name.
+    pub span: Span,
+    /// Whether its value certainly is a text, a number or a boolean.
+    pub is_scalar: bool,
+}
+
+/// Something that a module refuses.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// The bytes of the argument's name, or of the call's.
+    pub span: Span,
+    pub what: String,
+    /// What to do.
+    pub help: String,
 }
 
 /// Settings of consul-ecs, and the inputs of the modules that alone decide them. Source:
@@ -128,13 +156,13 @@ const INPUTS: [(&str, &str); 6] = [
 
 impl HashiCorpModule {
     /// `text`, which names settings as consul-ecs does, with the inputs of the module.
-    pub fn spell_inputs(self, text: String) -> String {
+    pub fn spell_inputs(&self, text: String) -> String {
         INPUTS.iter().fold(text, |text, (setting, input)| replace_words(&text, setting, input))
     }
 
     /// The help for something that the module makes by itself, and that a user of it cannot edit.
-    pub fn help(self, help: &str, corrected_in: Option<Release>) -> String {
-        let Self { name, release } = self;
+    pub fn help(&self, help: &str, corrected_in: Option<Release>) -> String {
+        let Self { name, release, .. } = self;
         match corrected_in {
             Some(corrected) => format!("set the version of the module {name} to {corrected} or newer"),
             None => {

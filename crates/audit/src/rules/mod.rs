@@ -35,6 +35,7 @@ mod login;
 mod logs;
 mod mesh_init;
 mod mesh_ports;
+mod modules;
 mod permissions;
 pub(crate) mod platform;
 mod prelude;
@@ -198,6 +199,7 @@ static RULES: &[&Rule] = &[
     &tags::CONSUL_FAMILY_NAME,
     &tags::CONSUL_TAGS_NOT_PROPAGATED,
     &deployments::CONSUL_DEPLOYMENT_STRATEGY,
+    &modules::CONSUL_MODULE_ARGUMENTS,
     &registration::CONSUL_REGISTRATION,
     &registration::CONSUL_PROXY_ADDRESS,
     &proxy_config::CONSUL_PROXY_CONFIG,

@@ -12,9 +12,10 @@ use mesh::{
 
 use serde_json::{Map, Value as Json};
 
+use crate::definition::{Argument, HashiCorpModule, Refusal};
 use document::{Entry, HOLE, Node, Route, Span, Value, parse_json};
 use terraform::{
-    Block, Body, Evaluation, Function, Input, Instance, Interest, Module, Source, UnknownCause,
+    Attribute, Block, Body, Evaluation, Function, Input, Instance, Interest, Module, Source, UnknownCause,
     values::{closed, entry, map, node, text, unknown},
 };
 
@@ -93,6 +94,40 @@ impl ConsulEcs {
         let (given, cause) = caller.with_cause(|| map(given.collect(), at));
         caller.in_place_of_called(call, instance, &self.source(), self.inputs(given, cause, at))
     }
+
+    /// What is judged of an instance of a call, which `made` stands for.
+    pub(super) fn made_by(
+        self,
+        (caller, call, instance): (&Module<'_>, &Block, &Instance),
+        made: &Module<'_>,
+    ) -> HashiCorpModule {
+        let reader = caller.reader(call, instance);
+        let argument = |attribute: &Attribute| Argument {
+            name: attribute.name.clone(),
+            span: attribute.name_span,
+            is_scalar: matches!(reader.value(attribute).value, Value::Text(_) | Value::Number(_) | Value::Bool(_)),
+        };
+        let span_of = |name: &str| call.body.attribute(name).map_or(call.name_span(), |attribute| attribute.name_span);
+        // The files of the modules have this local value.
+        let rows = made.local("refused");
+        let rows = rows.iter().flat_map(Node::items);
+        HashiCorpModule {
+            name: self.name,
+            release: self.release,
+            is_fork: self.is_fork,
+            call: call.name_span(),
+            arguments: call.body.attributes.iter().map(argument).collect(),
+            refused: rows.filter_map(|row| refusal(row, &span_of)).collect(),
+        }
+    }
+}
+
+/// A row of what a module refuses, if it is so.
+fn refusal(row: &Node, span_of: &dyn Fn(&str) -> Span) -> Option<Refusal> {
+    let text = |key: &str| row.get(key).and_then(Node::text).map(str::to_owned);
+    let is_refused = matches!(row.get("is")?.value, Value::Bool(true));
+    let (span, what, help) = (span_of(row.get("input")?.text()?), text("what")?, text("help")?);
+    is_refused.then_some(Refusal { span, what, help })
 }
 
 /// The containers that the module `mesh-task` of a release makes of its inputs: the containers of the inputs, then its own.

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     app_mesh::{Presence, Resource, Resources},
-    definition::{Dialect, HashiCorpModule, ModuleCall, ServiceUse, TaskDefinition, service_use},
+    definition::{Dialect, ModuleCall, ServiceUse, TaskDefinition, service_use},
     input::{
         terraform_app_mesh,
         terraform_attributes::{definition_node, service_node},
@@ -157,13 +157,14 @@ impl<'r> Declarations<'r> {
             let reason = format!("it is a fork of HashiCorp's {} and is checked as the original; ", called.release);
             self.unread(module, call, &reason);
         }
-        let first = self.found.len();
         for instance in module.instances(call) {
-            self.called(&called.module(module, call, &instance), call.label(0).unwrap_or_default());
-        }
-        let made_by = HashiCorpModule { name: called.name, release: called.release };
-        for found in self.found.iter_mut().skip(first) {
-            found.definition.module = Some(made_by);
+            let first = self.found.len();
+            let made = called.module(module, call, &instance);
+            self.called(&made, call.label(0).unwrap_or_default());
+            let made_by = called.made_by((module, call, &instance), &made);
+            for found in self.found.iter_mut().skip(first) {
+                found.definition.module = Some(made_by.clone());
+            }
         }
     }
 

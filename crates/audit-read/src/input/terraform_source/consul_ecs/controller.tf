@@ -26,6 +26,28 @@ locals {
     },
   )]
 
+  # What the module refuses. Sources: variables.tf and main.tf of controller and acl-controller
+  refused = concat(local.refused_releases, [
+    {
+      input = "name_prefix"
+      is    = local.input.name_prefix == ""
+      what  = "name_prefix is empty"
+      help  = "set it: the names of all resources of the module begin with it"
+    },
+    {
+      input = "iam_role_path"
+      is    = !startswith(local.input.iam_role_path, "/") || !endswith(local.input.iam_role_path, "/")
+      what  = "iam_role_path has no slash at both ends"
+      help  = "write it as a path of IAM: /consul-ecs/"
+    },
+    {
+      input = "consul_partition"
+      is    = !local.input.consul_partitions_enabled && !contains(["", "default"], local.input.consul_partition)
+      what  = "consul_partition has no effect: consul_partitions_enabled is false"
+      help  = "set consul_partitions_enabled to true, or remove the partition"
+    },
+  ])
+
   token = [
     for secret in [{ name = "CONSUL_HTTP_TOKEN", valueFrom = local.input.consul_bootstrap_token_secret_arn }] : secret
     if secret.valueFrom != ""

@@ -19,7 +19,8 @@ locals {
 
   # The tags of the other default images.
   # Source: https://github.com/hashicorp/terraform-aws-consul-ecs/pull/ and the number, else variables.tf of the tag
-  default = lookup({
+  default = lookup(local.releases, var.version, {})
+  releases = {
     "0.2.0"  = { consul = "1.10.4", envoy = "-alpine:v1.18.4" } # 69
     "0.3.0"  = { consul = "1.11.2", envoy = "-alpine:v1.20.1" } # 84
     "0.4.0"  = { consul = "1.11.4", envoy = "-alpine:v1.20.2" } # 93
@@ -41,5 +42,19 @@ locals {
     "0.9.3"  = { dataplane = "1.8.2" } # 383, its review
     "0.9.4"  = { dataplane = "1.8.2" }
     "0.10.0" = { dataplane = var.module == "mesh-task" ? "2.0.1" : "1.9.6" } # 415, HashiCorp's module gateway-task 0.10.0
-  }, var.version, {})
+  }
+
+  # Lines without support get no more releases, and the registry never got some of 0.9.
+  is_of_old_line = anytrue([
+    for line in ["0.2.", "0.3.", "0.4.", "0.5.", "0.6.", "0.7.", "0.8."] : startswith(var.version, line)
+  ])
+  refused_releases = [{
+    input = "version"
+    is = (
+      local.is_of_old_line && !contains(keys(local.releases), var.version)
+      || contains(["0.9.1", "0.9.2"], var.version)
+    )
+    what = "the modules have no release ${var.version}"
+    help = "write one of ${join(", ", [for release in keys(local.releases) : release if startswith(release, "0.9.") || startswith(release, "0.10.")])}, or another release of the registry"
+  }]
 }

@@ -58,6 +58,125 @@ locals {
     local.input.enable_mesh_gateway_wan_federation ? { consul-wan-federation = "1" } : {},
   )
 
+  # What the module refuses: an input, whether it is so, and what is wrong. Sources: validation.tf and variables.tf of
+  # mesh-task and gateway-task
+  refused = concat(local.refused_releases, [
+    {
+      input = "additional_task_role_policies"
+      is    = local.input.create_task_role == false && length(local.input.additional_task_role_policies) > 0
+      what  = "additional_task_role_policies are for the role of the module, but create_task_role is false"
+      help  = "attach the policies to your own role, and remove the argument"
+    },
+    {
+      input = "additional_execution_role_policies"
+      is    = local.input.create_execution_role == false && length(local.input.additional_execution_role_policies) > 0
+      what  = "additional_execution_role_policies are for the role of the module, but create_execution_role is false"
+      help  = "attach the policies to your own role, and remove the argument"
+    },
+    {
+      input = "task_role"
+      is    = var.has.Dataplane && local.input.task_role != null && local.input.create_task_role != false
+      what  = "task_role has no effect: the module creates a role unless create_task_role is false"
+      help  = "set create_task_role to false"
+    },
+    {
+      input = "execution_role"
+      is    = var.has.Dataplane && local.input.execution_role != null && local.input.create_execution_role != false
+      what  = "execution_role has no effect: the module creates a role unless create_execution_role is false"
+      help  = "set create_execution_role to false"
+    },
+    {
+      input = "iam_role_path"
+      is    = !startswith(local.input.iam_role_path, "/") || !endswith(local.input.iam_role_path, "/")
+      what  = "iam_role_path has no slash at both ends"
+      help  = "write it as a path of IAM: /consul-ecs/"
+    },
+    {
+      input = "consul_ecs_config"
+      is = anytrue([
+        for key in keys(local.input.consul_ecs_config) :
+        contains(["bootstrapDir", "consulServers", "controller", "gateway", "healthSyncContainers"], key)
+      ])
+      what = "consul_ecs_config has a section that the module writes itself"
+      help = "remove it: the module has inputs for it"
+    },
+    {
+      input = "consul_ecs_config"
+      is = anytrue(concat(
+        [
+          for key in keys(lookup(local.input.consul_ecs_config, "service", {})) :
+          contains(["name", "port", "tags", "meta", "checks", "namespace", "partition"], key)
+        ],
+        [
+          for key in keys(lookup(local.input.consul_ecs_config, "proxy", {})) :
+          contains(["upstreams", "publicListenerPort", "healthCheckPort"], key)
+        ],
+      ))
+      what = "consul_ecs_config has a setting that the module takes from another input"
+      help = "move it to that input, such as port, upstreams or consul_service_name"
+    },
+    {
+      input = "wan_address"
+      is    = local.input.lb_enabled && local.input.wan_address != ""
+      what  = "wan_address and lb_enabled are both set"
+      help  = "remove one of the two: with lb_enabled, the address is the one of the load balancer"
+    },
+    {
+      input = "lb_enabled"
+      is    = local.input.lb_enabled && length(local.input.lb_subnets) == 0
+      what  = "lb_enabled is true, but lb_subnets is empty"
+      help  = "set lb_subnets to the subnets of the load balancer"
+    },
+    {
+      input = "lb_enabled"
+      is    = local.input.lb_enabled && local.input.lb_vpc_id == ""
+      what  = "lb_enabled is true, but lb_vpc_id is empty"
+      help  = "set lb_vpc_id to the VPC of the load balancer"
+    },
+    {
+      input = "custom_load_balancer_config"
+      is    = local.input.lb_enabled && length(local.input.custom_load_balancer_config) > 0
+      what  = "custom_load_balancer_config and lb_enabled are both set"
+      help  = "remove one of the two"
+    },
+    {
+      input = "lb_modify_security_group"
+      is    = local.input.lb_modify_security_group && local.input.lb_create_security_group
+      what  = "lb_modify_security_group is true, but lb_create_security_group is true as well"
+      help  = "set lb_create_security_group to false"
+    },
+    {
+      input = "lb_modify_security_group"
+      is    = local.input.lb_modify_security_group && local.input.lb_modify_security_group_id == ""
+      what  = "lb_modify_security_group is true, but lb_modify_security_group_id is empty"
+      help  = "set lb_modify_security_group_id to the group of the gateway"
+    },
+    {
+      input = "acls"
+      is    = !var.has.Login && local.input.acls && local.input.consul_client_token_secret_arn == ""
+      what  = "acls is true, but consul_client_token_secret_arn is empty"
+      help  = "set it to the output client_token_secret_arn of the module acl-controller"
+    },
+    {
+      input = "acls"
+      is    = !var.has.Login && local.input.acls && local.input.acl_secret_name_prefix == ""
+      what  = "acls is true, but acl_secret_name_prefix is empty"
+      help  = "set it to name_prefix of the module acl-controller"
+    },
+    {
+      input = "acls"
+      is    = var.has.Login && !var.has.Dataplane && local.input.acls && local.input.consul_http_addr == ""
+      what  = "acls is true, but consul_http_addr is empty"
+      help  = "set it to the address of the servers' HTTP API"
+    },
+    {
+      input = "tls"
+      is    = !var.has.Dataplane && local.input.tls && local.input.consul_server_ca_cert_arn == ""
+      what  = "tls is true, but consul_server_ca_cert_arn is empty"
+      help  = "set it to the secret with the certificate of the servers' CA"
+    },
+  ])
+
   login = merge(
     local.input.acls ? { enabled = local.input.acls, method = local.input.service_token_auth_method_name } : {},
     local.input.acls && !var.has.Dataplane ? { includeEntity = true } : {},
@@ -116,6 +235,9 @@ variable "input" {
     task_role                          = optional(any)
     create_execution_role              = optional(bool)
     execution_role                     = optional(any)
+    additional_task_role_policies      = optional(any, [])
+    additional_execution_role_policies = optional(any, [])
+    iam_role_path                      = optional(string, "/consul-ecs/")
 
     consul_ecs_image           = optional(string)
     consul_image               = optional(string)
@@ -146,6 +268,12 @@ variable "input" {
     wan_address                        = optional(string, "")
     wan_port                           = optional(number, 0)
     lb_enabled                         = optional(bool, false)
+    lb_subnets                         = optional(any, [])
+    lb_vpc_id                          = optional(string, "")
+    lb_create_security_group           = optional(bool, true)
+    lb_modify_security_group           = optional(bool, false)
+    lb_modify_security_group_id        = optional(string, "")
+    custom_load_balancer_config        = optional(any, [])
     enable_mesh_gateway_wan_federation = optional(bool, false)
 
     acls                           = optional(bool, false)
@@ -154,6 +282,9 @@ variable "input" {
     tls_server_name                = optional(string, "")
     ca_cert_file                   = optional(string, "")
     consul_ca_cert_arn             = optional(string, "")
+    consul_server_ca_cert_arn      = optional(string, "")
+    consul_client_token_secret_arn = optional(string, "")
+    acl_secret_name_prefix         = optional(string, "")
     consul_https_ca_cert_arn       = optional(string, "")
     consul_grpc_ca_cert_arn        = optional(string, "")
     consul_server_hosts            = optional(string)
