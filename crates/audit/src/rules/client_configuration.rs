@@ -3,7 +3,7 @@
 use super::{client_agent::agent, prelude::*};
 use crate::{
     spelling::nearest,
-    subject::{AgentScript, Setting, go_duration},
+    subject::{AgentScript, Division, Document, Setting, go_duration},
 };
 
 pub(super) static CONSUL_CLIENT_CONFIGURATION: Rule =
@@ -23,6 +23,7 @@ fn check_configuration(subject: &Subject<'_>, findings: &mut Findings) {
         return;
     }
     let configurations = script.configurations(&division);
+    written(&script, &division).into_iter().for_each(&mut add);
     for (path, _, _) in configurations.iter().filter(|(_, text, is_quoted)| *is_quoted && text.contains('$')) {
         let wrong =
             format!("reads {path}, in which the shell replaces no variable: the end of the here-document is in quotes");
@@ -37,10 +38,27 @@ fn check_configuration(subject: &Subject<'_>, findings: &mut Findings) {
             if script.is_all() && !configurations.is_empty() {
                 missing(&script, &settings).into_iter().for_each(&mut add);
             }
-            ports(subject, &settings).into_iter().for_each(&mut add);
+            ports(subject, &script, &settings).into_iter().for_each(&mut add);
         }
     }
     files(subject, &script).into_iter().chain(flags(&script)).for_each(&mut add);
+}
+
+/// Files that the script writes for the agent, which does not read them, or reads them in another format: the name says it.
+fn written(script: &AgentScript<'_>, division: &Division<'_>) -> Vec<Defect> {
+    let read = script.config_files();
+    let has_directory = script.mentions("-config-dir") || !script.is_all();
+    let defect = |document: &Document<'_>| {
+        let path = document.path()?;
+        let starts_as_json = document.text.trim_start().starts_with(['{', '$']);
+        if path.ends_with(".json") && read.contains(&path) && !starts_as_json {
+            let help = "write it as JSON, or let the name end with .hcl".to_owned();
+            return Some((format!("cannot read {path}: it is no JSON"), help));
+        }
+        let is_unread = path.ends_with(".hcl") && script.count(path) == 1 && !has_directory;
+        is_unread.then(|| (format!("does not read {path}"), format!("add -config-file {path}")))
+    };
+    division.documents.iter().filter_map(defect).collect()
 }
 
 /// The settings of an agent. Sources: <https://developer.hashicorp.com/consul/docs/reference/agent/configuration-file>,
@@ -234,10 +252,13 @@ fn missing(script: &AgentScript<'_>, settings: &Setting) -> Vec<Defect> {
 const ASKED: [(&str, &str, &str); 2] =
     [("ports.grpc", "8502", "CONSUL_GRPC_ADDR"), ("ports.http", "8500", "CONSUL_HTTP_ADDR")];
 
-fn ports(subject: &Subject<'_>, settings: &Setting) -> Vec<Defect> {
+fn ports(subject: &Subject<'_>, script: &AgentScript<'_>, settings: &Setting) -> Vec<Defect> {
     let Some(init) = subject.consul.as_ref().and_then(|consul| consul.mesh_init) else { return Vec::new() };
     let other = ASKED.iter().filter_map(|(path, expected, variable)| {
-        let port = settings.at(path).and_then(Setting::literal).filter(|port| port != expected)?;
+        // A flag -hcl may set it as well.
+        let in_text =
+            || script.setting_in("ports", path.rsplit('.').next()?).flatten().filter(|port| !port.contains('$'));
+        let port = settings.at(path).and_then(Setting::literal).or_else(in_text).filter(|port| port != expected)?;
         let is_default = matches!(init.environment_has(variable), Maybe::Absent);
         // The port -1 is closed; consul-client-script is about gRPC.
         let is_reported = *path == "ports.grpc" && port == "-1";
@@ -280,11 +301,30 @@ const FLAGS: [&str; 66] = [
     "syslog", "ui",
 ];
 
+/// Flags that take the next word, also if it is a flag.
+const WITH_VALUES: [&str; 10] = [
+    "advertise",
+    "bind",
+    "client",
+    "config-dir",
+    "config-file",
+    "data-dir",
+    "datacenter",
+    "encrypt",
+    "node",
+    "retry-join",
+];
+
 fn flags(script: &AgentScript<'_>) -> Vec<Defect> {
     let unknown = script.agent_flags().into_iter().filter(|flag| !FLAGS.contains(flag));
     let defect = |flag: &str| {
         let meant = nearest(flag, FLAGS)?;
         Some((format!("has the flag -{flag}, which Consul does not know"), format!("write -{meant}")))
     };
-    unknown.filter_map(defect).collect()
+    let without = script.agent_flags_without_value();
+    let without = without.into_iter().filter(|flag| WITH_VALUES.contains(flag));
+    let without = without.map(|flag| {
+        (format!("takes the next flag for the value of -{flag}"), format!("write the value behind -{flag}"))
+    });
+    unknown.filter_map(defect).chain(without).collect()
 }

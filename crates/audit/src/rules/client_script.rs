@@ -48,7 +48,7 @@ fn faults(subject: &Subject<'_>, client: &Container, script: &AgentScript<'_>) -
     }
     faults.extend(of_metadata(script));
     faults.extend(misspelt_variables(client, script));
-    faults.extend(of_login(script));
+    faults.extend(of_login(client, script));
     let is_server = script.starts_agent_with(&["server", "bootstrap", "bootstrap-expect"])
         || script.setting("server") == Some("true");
     if is_server {
@@ -120,6 +120,9 @@ fn of_metadata(script: &AgentScript<'_>) -> Option<(String, String)> {
 const OF_SHELL: [&str; 12] =
     ["HOME", "HOSTNAME", "IFS", "LANG", "OLDPWD", "PATH", "PPID", "PWD", "SHELL", "SHLVL", "TERM", "USER"];
 
+/// The variables that ECS sets.
+const OF_ECS: [&str; 3] = ["ECS_CONTAINER_METADATA_URI_V4", "ECS_CONTAINER_METADATA_URI", "ECS_AGENT_URI"];
+
 /// Variables that are never set, and resemble one that is.
 fn misspelt_variables(client: &Container, script: &AgentScript<'_>) -> Vec<(String, String)> {
     let assigned = script.assigned();
@@ -133,18 +136,22 @@ fn misspelt_variables(client: &Container, script: &AgentScript<'_>) -> Vec<(Stri
     }
     for name in script.variables().into_iter().filter(|name| !OF_SHELL.contains(name)) {
         let is_unset = !set.contains(&name) && matches!(client.environment_has(name), Maybe::Absent);
-        let is_own = name.starts_with("ECS_CONTAINER_") || name.starts_with("AWS_") || name.starts_with("CONSUL_");
+        let is_own = OF_ECS.contains(&name) || name.starts_with("AWS_") || name.starts_with("CONSUL_");
         if is_unset && !is_own && !seen.iter().any(|(seen, _)| *seen == name) {
-            seen.extend(nearest(name, set.iter().copied()).map(|meant| (name, meant)));
+            let known = OF_ECS.into_iter().chain(set.iter().copied());
+            seen.extend(nearest(name, known).map(|meant| (name, meant)));
         }
     }
     let fault = |(name, meant)| (format!("uses {name}, which is not set"), format!("write {meant}"));
     seen.into_iter().map(fault).collect()
 }
 
-/// A login whose token is read from another file, or that lacks a flag which the method needs.
-fn of_login(script: &AgentScript<'_>) -> Vec<(String, String)> {
+/// A login whose token is read from another file, or that lacks a flag which it or the method needs.
+fn of_login(client: &Container, script: &AgentScript<'_>) -> Vec<(String, String)> {
     let mut faults = Vec::new();
+    let has_address = script.mentions("CONSUL_HTTP_ADDR=")
+        || script.mentions("read CONSUL_HTTP_ADDR")
+        || !matches!(client.environment_has("CONSUL_HTTP_ADDR"), Maybe::Absent);
     for login in script.logins() {
         let value = |flag: &str| {
             let at = login.iter().position(|word| word.trim_start_matches('-').split('=').next() == Some(flag))?;
@@ -157,6 +164,16 @@ fn of_login(script: &AgentScript<'_>) -> Vec<(String, String)> {
         {
             let what = format!("writes the token of its login to {path}, and never reads it");
             faults.push((what, format!("read the token from {path}")));
+        }
+        // Variables and other commands may add flags.
+        let is_whole = !login.iter().any(|word| word.starts_with(['$', '`']));
+        if is_whole && !has("http-addr") && !has_address {
+            let what = "logs in without -http-addr, at the agent of the task, which does not run yet";
+            faults.push((what.to_owned(), "add -http-addr with the address of a server".to_owned()));
+        }
+        if is_whole && !has("token-sink-file") {
+            let what = "logs in without -token-sink-file, which consul login requires";
+            faults.push((what.to_owned(), "add -token-sink-file with the path of the token".to_owned()));
         }
         // Only a login with one of these types is one of an auth method aws-iam.
         if matches!(value("type"), Some("aws" | "aws-iam")) {

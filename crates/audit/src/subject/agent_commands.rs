@@ -29,9 +29,7 @@ impl AgentScript<'_> {
     pub fn configurations<'v>(&self, division: &Division<'v>) -> Vec<(&'v str, &'v str, bool)> {
         let read: HashSet<&str> = self.text.split("-config-file").skip(1).map(path_of).collect();
         let documents = division.documents.iter().filter_map(|document| {
-            let command = document.command;
-            let path =
-                ["tee ", ">"].iter().find_map(|mark| command.rsplit_once(mark).map(|(_, path)| path_of(path)))?;
+            let path = document.path()?;
             read.contains(path).then_some((path, document.text, document.is_quoted))
         });
         documents.collect()
@@ -90,6 +88,21 @@ impl AgentScript<'_> {
         let starts = self.text.split(['\n', ';', '&', '|']).filter_map(|command| command.split_once(AGENT));
         let words = starts.flat_map(|(_, words)| words.split_whitespace());
         words.filter_map(|word| go_flag(word.trim_matches(['"', '\''])).map(|(name, _)| name)).collect()
+    }
+
+    /// The flags of that command, with one dash, that another flag follows at once.
+    pub fn agent_flags_without_value(&self) -> Vec<&str> {
+        let starts = self.text.split(['\n', ';', '&', '|']).filter_map(|command| command.split_once(AGENT));
+        let mut found = Vec::new();
+        for (_, words) in starts {
+            let words: Vec<&str> = words.split_whitespace().collect();
+            for pair in words.windows(2) {
+                let [flag, next] = pair else { continue };
+                let name = go_flag(flag).filter(|(_, value)| value.is_none()).map(|(name, _)| name);
+                found.extend(name.filter(|_| next.starts_with('-') && next.len() > 1));
+            }
+        }
+        found
     }
 
     /// The words of the commands `consul login`.

@@ -182,7 +182,8 @@ pub fn line_of_shell<'w>(words: &[&'w str]) -> Option<(&'w str, &'w str)> {
     (is_shell(shell) && runs_a_line).then_some((*shell, *line))
 }
 
-fn is_shell(word: &str) -> bool {
+/// Whether a word is the name or path of a shell.
+pub fn is_shell(word: &str) -> bool {
     matches!(word.rsplit('/').next(), Some("sh" | "bash" | "ash" | "dash"))
 }
 

@@ -1,6 +1,8 @@
 //! A shell script as the shell divides it: here-documents, quotes and commands. Source:
 //! <https://pubs.opengroup.org/onlinepubs/9699919799/utilities/V3_chap02.html#tag_18_07_04>
 
+use super::agent_script::path_of;
+
 /// A here-document: its lines follow the line with its `<<`.
 struct HereDocument {
     /// The line after its last one.
@@ -19,6 +21,13 @@ pub struct Document<'t> {
     pub text: &'t str,
     /// Whether the shell replaces nothing in it.
     pub is_quoted: bool,
+}
+
+impl<'t> Document<'t> {
+    /// The path of the file that its command writes.
+    pub fn path(&self) -> Option<&'t str> {
+        ["tee ", ">"].iter().find_map(|mark| self.command.rsplit_once(mark).map(|(_, path)| path_of(path)))
+    }
 }
 
 /// A script as the shell divides it.

@@ -16,7 +16,7 @@ mod here_document;
 
 pub use self::{
     agent_configuration::Setting,
-    agent_script::{AgentScript, BINARY_DIRECTORY, line_of_shell},
+    agent_script::{AgentScript, BINARY_DIRECTORY, is_shell, line_of_shell},
     app_mesh::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, is_xray_daemon},
     apps::{EntryPoint, is_observer, workloads},
     configuration::{ConfigValue, PlacedConfiguration},
@@ -26,6 +26,7 @@ pub use self::{
     credential::{CREDENTIALS, passwords_in_urls, secret_spans, secrets_in, sounds_secret},
     go_duration::go_duration,
     go_flag::{go_flag, is_switched_on},
+    here_document::{Division, Document},
 };
 use std::sync::OnceLock;
 
@@ -144,6 +145,14 @@ impl<'d> Subject<'d> {
         let mesh_init = self.consul.as_ref().and_then(|consul| consul.mesh_init);
         let envoy = self.app_mesh.as_ref().filter(|mesh| mesh.proxy.is_some()).and_then(|mesh| mesh.envoy);
         [mesh_init, envoy].into_iter().flatten().any(|own| std::ptr::eq(own, container))
+    }
+
+    /// Whether it certainly is a container of the mesh that runs as long as the task.
+    pub fn runs_until_the_end(&self, container: &Container) -> bool {
+        let of_consul = self.consul.iter().flat_map(|consul| {
+            [consul.control_plane, consul.health_sync, consul.client, consul.sidecar_proxy, consul.dataplane]
+        });
+        of_consul.flatten().chain(self.envoy()).any(|running| std::ptr::eq(running, container))
     }
 
     /// Whether the mesh requires that `container` waits for `other`. The rules of the mesh report a wrong condition.
