@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     error::ParseError,
-    json::parse_json,
+    json::parse_standard_json,
     node::{HOLE, Node, Value},
     place::{PathStep, Place, Route},
     span::Span,
@@ -25,7 +25,7 @@ pub fn embedded_json(source: &str, host: &Node) -> Result<Node, ParseError> {
     let text = &with_quoted_holes(text);
     let map = Offsets::of(source, &host.place, text);
     let route = host.place.route.as_ref().map_or_else(Route::default, |route| route.then(PathStep::Embedded));
-    match parse_json(text, &route) {
+    match parse_standard_json(text, &route) {
         Ok(mut node) => {
             node.map_spans(&|span| map.span(span));
             if host.place.route.is_none() {
@@ -137,6 +137,7 @@ fn after_one_character(literal: &str, wanted: char) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parse_json;
 
     fn inner(source: &str) -> Result<Node, ParseError> {
         embedded_json(source, parse_json(source, &Route::default()).unwrap().get("c").unwrap())

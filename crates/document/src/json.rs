@@ -27,13 +27,25 @@ pub(crate) const JSON_WITH_COMMENTS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
+/// The JSON that programs read in a string of a file.
+const STANDARD_JSON: ParseOptions = ParseOptions { allow_comments: false, ..JSON_WITH_COMMENTS };
+
 /// Reads a JSON text. `route` leads to it: empty for a file.
 ///
 /// # Errors
 /// It is not JSON, or it is nested too deeply.
 pub fn parse_json(text: &str, route: &Route) -> Result<Node, ParseError> {
+    parse(text, route, &JSON_WITH_COMMENTS)
+}
+
+/// Reads a JSON text without comments, as [`parse_json`] does.
+pub(crate) fn parse_standard_json(text: &str, route: &Route) -> Result<Node, ParseError> {
+    parse(text, route, &STANDARD_JSON)
+}
+
+fn parse(text: &str, route: &Route, notation: &ParseOptions) -> Result<Node, ParseError> {
     let options = CollectOptions { comments: jsonc_parser::CommentCollectionStrategy::Off, tokens: false };
-    let parsed = parse_to_ast(text, &options, &JSON_WITH_COMMENTS)
+    let parsed = parse_to_ast(text, &options, notation)
         .map_err(|e| ParseError::new(span(e.range()), format!("not JSON: {}", lower_first(&e.kind().to_string()))))?;
     let value = parsed.value.ok_or_else(|| ParseError::new(Span::default(), "not JSON: the text is empty"))?;
     read(value, route.clone(), 0)

@@ -44,6 +44,8 @@ pub struct Container {
     pub fire_lens: Field<()>,
     /// Volumes that it mounts.
     pub mount_points: List<MountPoint>,
+    /// Containers whose mounts it has as well.
+    pub volumes_from: List<Field<Text>>,
     /// Ports that it listens on.
     pub port_mappings: List<PortMapping>,
     /// Containers that it can reach by name in `bridge` mode.

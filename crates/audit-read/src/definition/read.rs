@@ -134,7 +134,7 @@ fn container(reader: &MapReader<'_>) -> Container {
     environment.is_complete &= !reader.maps("environmentFiles", |_| ()).is_present;
     let mut mount_points = reader.maps("mountPoints", MountPoint::read);
     // The mounts of the other container are added to these.
-    let borrowed = reader.maps("volumesFrom", |_| ());
+    let borrowed = reader.maps("volumesFrom", |source| source.text("sourceContainer"));
     mount_points.is_complete &= borrowed.is_certainly_empty();
     Container {
         number: 0,
@@ -149,6 +149,7 @@ fn container(reader: &MapReader<'_>) -> Container {
         secrets: reader.maps("secrets", Secret::read),
         fire_lens: reader.map("firelensConfiguration", |_| ()),
         mount_points,
+        volumes_from: borrowed,
         port_mappings: reader.maps("portMappings", PortMapping::read),
         links: reader.texts("links"),
         hostname: reader.text("hostname"),

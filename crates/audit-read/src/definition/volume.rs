@@ -30,6 +30,8 @@ pub struct FileSystem {
     /// Whether the task role decides who may mount it: `ENABLED` or `DISABLED`, the default.
     pub iam: Field<Text>,
     pub access_point: Field<Text>,
+    /// The directory that tasks see as the top.
+    pub root_directory: Field<Text>,
 }
 
 impl Volume {
@@ -39,6 +41,7 @@ impl Volume {
             efs: reader.map("efsVolumeConfiguration", |efs| FileSystem {
                 transit_encryption: efs.text("transitEncryption"),
                 iam: efs.map("authorizationConfig", |access| access.text("iam")).flatten(),
+                root_directory: efs.text("rootDirectory"),
                 access_point: efs.map("authorizationConfig", |access| access.text("accessPointId")).flatten(),
             }),
             host_path: reader.map("host", |host| host.text("sourcePath")).flatten(),

@@ -40,7 +40,7 @@ fn check_settings(subject: &Subject<'_>, findings: &mut Findings) {
             if let Some((span, message)) = plain_address(container) {
                 add(span, message, "write https:// in the address");
             }
-            for (span, message, help) in unknown_flags(container) {
+            for (span, message, help) in wrong_flags(container).into_iter().chain(unread_certificate(container)) {
                 add(span, message, &help);
             }
         }
@@ -63,16 +63,71 @@ fn plain_address(container: &Container) -> Option<(document::Span, String)> {
     is_secure.then(|| (variable.value.span(), message))
 }
 
-fn unknown_flags(container: &Container) -> Vec<(document::Span, String, String)> {
-    let words = container.command.items.iter().filter_map(|word| Some((word, word.text()?)));
-    let flags = words.filter_map(|(word, text)| Some((word, go_flag(text)?.0)));
-    let unknown = flags.filter(|(_, name)| !FLAGS.contains(name));
-    let defect = |(word, name): (&Field<Text>, &str)| {
-        let meant = FLAGS.into_iter().find(|flag| flag.starts_with(name)).or_else(|| nearest(name, FLAGS))?;
-        let message = format!("acl-controller of {} has no flag -{name}", container.label());
-        Some((word.span(), message, format!("write -{meant}")))
+/// The flag without a value.
+const SWITCH: &str = "partitions-enabled";
+
+type Defect = (document::Span, String, String);
+
+/// What Go's flags do with the command: a word that is no flag ends them.
+fn wrong_flags(container: &Container) -> Vec<Defect> {
+    let label = container.label();
+    let mut defects = Vec::new();
+    let (mut partition, mut has_switch) = (None, false);
+    let Some(words) = container.command.items.iter().map(Field::text).collect::<Option<Vec<_>>>() else {
+        return defects;
     };
-    unknown.filter_map(defect).collect()
+    let mut words = container.command.items.iter().zip(words).skip(1);
+    while let Some((word, text)) = words.next() {
+        let Some((name, value)) = go_flag(text) else {
+            let message =
+                format!("acl-controller of {label} ignores the flags behind {}", container.command.shown_program());
+            defects.push((
+                word.span(),
+                message,
+                "remove what is no flag, or write it behind its flag and =".to_owned(),
+            ));
+            return defects;
+        };
+        if !FLAGS.contains(&name) {
+            let meant = FLAGS.into_iter().find(|flag| flag.starts_with(name)).or_else(|| nearest(name, FLAGS));
+            let Some(meant) = meant else { return defects };
+            let message = format!("acl-controller of {label} has no flag -{name}");
+            defects.push((word.span(), message, format!("write -{meant}")));
+        }
+        if name == SWITCH {
+            has_switch = value != Some("false");
+        } else if value.is_none() && words.next().is_none() {
+            let message = format!("the flag -{name} of {label} has no value");
+            defects.push((word.span(), message, format!("write the value behind -{name}")));
+        }
+        if name == "partition" {
+            partition = Some(word);
+        }
+    }
+    if let Some(word) = partition.filter(|_| !has_switch && container.command.is_complete) {
+        let message = format!("acl-controller of {label} has -partition, but not -{SWITCH}");
+        defects.push((word.span(), message, format!("add -{SWITCH}, or remove -partition")));
+    }
+    defects
+}
+
+/// The only certificate that the ACL controller reads.
+const CERTIFICATE: &str = "CONSUL_CACERT_PEM";
+
+/// A certificate under the name of another variable.
+fn unread_certificate(container: &Container) -> Option<Defect> {
+    let names = container.secrets.items.iter().map(|secret| &secret.name);
+    let names = names.chain(container.environment.items.iter().map(|variable| &variable.name));
+    let is_other = |name: &str| name.starts_with("CONSUL_") && name.ends_with("CACERT_PEM") && name != CERTIFICATE;
+    let name = names.into_iter().find(|name| name.text().is_some_and(is_other))?;
+    matches!(container.environment_has(CERTIFICATE), Maybe::Absent).then(|| {
+        let message = format!(
+            "{} has {}, which acl-controller does not read",
+            container.label(),
+            name.text().unwrap_or_default()
+        );
+        (name.span(), message, format!("rename it to {CERTIFICATE}"))
+    })
 }
 
 fn of_configuration(controller: &ControllerTask<'_>) -> Vec<(document::Span, String, &'static str)> {

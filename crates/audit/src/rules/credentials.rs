@@ -240,6 +240,7 @@ fn check_ca_certificates(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul_ecs) = subject.consul_ecs() else { return };
     let Some(configuration) = consul_ecs.configuration else { return };
     missing_files(&consul_ecs, configuration, findings);
+    findings.extend(consul_ecs.containers.iter().flat_map(|container| no_certificates(container)));
     let Some(given) = given(&consul_ecs) else { return };
     for &container in &consul_ecs.containers {
         for connection in CONNECTIONS.iter().filter(|connection| connection.needs_a_certificate(configuration)) {
@@ -270,6 +271,38 @@ fn missing_files(consul_ecs: &ConsulEcs<'_, '_>, configuration: &PlacedConfigura
             let draft = Draft::new(configuration.place_of(&path).span, message, help).of(container);
             findings.add(draft.severity(Severity::Error));
         }
+    }
+}
+
+/// The variables that contain a certificate.
+fn no_certificates(container: &Container) -> Vec<Draft> {
+    let names = CONNECTIONS.iter().map(|connection| connection.variable).chain(OLDER);
+    let draft = |name: &str| {
+        let Maybe::Known(variable) = container.variable(name) else { return None };
+        let what = no_certificate(variable.value.text()?)?;
+        let message = format!("{name} of {} is {what}, and no certificate", container.label());
+        let help = "give it the certificate itself, in PEM, usually as a secret";
+        Some(Draft::new(variable.value.span(), message, help).of(container).severity(Severity::Error))
+    };
+    names.filter_map(draft).collect()
+}
+
+/// What a text is that certainly is no certificate in PEM.
+fn no_certificate(text: &str) -> Option<&'static str> {
+    let text = text.trim();
+    if text.contains("PRIVATE KEY-----") {
+        return Some("a private key");
+    }
+    if text.contains("-----BEGIN") || text.contains(['$', '{', '<']) {
+        return None;
+    }
+    let is_path = text.starts_with('/') && !text.starts_with("//") && text.len() < 256;
+    match text {
+        _ if is_path || text.starts_with("./") => Some("a path"),
+        _ if text.starts_with("arn:") => Some("an ARN"),
+        _ if text.starts_with("https://") || text.starts_with("http://") || text.starts_with("s3://") => Some("a URL"),
+        _ if text.starts_with("LS0tLS1CRUdJTi") => Some("in Base64"),
+        _ => None,
     }
 }
 

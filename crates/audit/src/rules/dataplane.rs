@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{images::hashicorp_s, prelude::*};
+use super::{entry_point::is_misspelt_copy, images::hashicorp_s, prelude::*};
 use crate::subject::{Feature, Software, go_flag, image_of};
 use audit_read::definition::ContainerHealthCheck;
 
@@ -244,7 +244,9 @@ fn missing_program(
         _ if program.contains('/') => {
             let is_missing =
                 name == "consul-ecs" && consul_ecs != Some(program) && dataplane.lacks_mount_above(program);
-            is_missing.then(|| "consul-ecs at another path".to_owned())
+            let directory = consul_ecs.and_then(|program| program.rsplit_once('/')).map(|(directory, _)| directory);
+            let is_misspelt = directory.is_some_and(|directory| is_misspelt_copy(program, directory));
+            (is_missing || is_misspelt).then(|| "consul-ecs at another path".to_owned())
         }
         "nc" | "curl" | "wget" | "cat" | "grep" | "ls" | "test" => Some(name.to_owned()),
         _ => Some("a program".to_owned()),

@@ -113,10 +113,18 @@ fn check_dependency_essential(subject: &Subject<'_>, findings: &mut Findings) {
         let condition = dependency.condition.text().filter(|text| matches!(*text, "COMPLETE" | "SUCCESS"));
         let Some(condition) = condition else { continue };
         let is_elsewhere = subject.has_own_end(other) || subject.must_wait_for(container, other);
-        if other.is_essential() != Some(true) || is_elsewhere || is_itself(container, other) {
+        let is_essential = other.is_essential() == Some(true);
+        if !(is_essential || subject.runs_until_the_end(other)) || is_elsewhere || is_itself(container, other) {
             continue;
         }
         let (label, awaited) = (container.label(), other.label());
+        if !is_essential {
+            let message =
+                format!("{label} waits for the end of {awaited} ({condition}), which runs as long as the task");
+            let draft = Draft::new(dependency.condition.span(), message, "remove the dependency, or wait for START");
+            findings.add(draft.of(container).effect(NEVER));
+            continue;
+        }
         let message = format!("{label} waits for the end of {awaited} ({condition}), which is essential");
         let help = format!("set essential to false on {awaited}, or wait for another condition");
         let why = if other.essential.is_absent() { "essential by default" } else { "essential" };
@@ -124,6 +132,8 @@ fn check_dependency_essential(subject: &Subject<'_>, findings: &mut Findings) {
         findings.add(draft.note(other.essential.span(), why));
     }
 }
+
+const NEVER: &str = "the container never starts, and the task stays PENDING";
 
 fn is_itself(one: &Container, other: &Container) -> bool {
     std::ptr::eq(one, other)
@@ -158,6 +168,20 @@ const SHOWN: usize = 10;
 fn check_dependency_unknown(subject: &Subject<'_>, findings: &mut Findings) {
     let containers = &subject.definition.containers.items;
     for container in containers {
+        let sources = container.volumes_from.items.iter().map(|source| (source, "takes the volumes of"));
+        // In another mode, ECS refuses all links.
+        let mode = &subject.definition.network_mode;
+        let has_links = mode.is_absent() || mode.text() == Some("bridge");
+        let links = container.links.items.iter().filter(|_| has_links).map(|link| (link, "has a link to"));
+        for (field, what) in sources.chain(links) {
+            // A link may have an alias: `cache:redis`.
+            let Some(name) = field.text().and_then(|text| text.split(':').next()) else { continue };
+            if matches!(subject.order().container(name), Maybe::Absent) {
+                let message = format!("{} {what} {name}, which does not exist", container.label());
+                let help = "write the name of another container of the definition, or remove it";
+                findings.add(Draft::new(field.span(), message, help).of(container));
+            }
+        }
         for dependency in &container.depends_on.items {
             let Some(name) = dependency.container.text() else { continue };
             if matches!(subject.order().container(name), Maybe::Absent) && !subject.misses(name) {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{configuration::of_holder, login::is_no_region, prelude::*, servers::HOSTS};
+use super::{configuration::of_holder, prelude::*, servers::HOSTS};
 use crate::{spelling::nearest, subject::is_switched_on};
+use audit_read::definition::api::is_no_region;
 
 pub(super) static CONSUL_SERVER_DISCOVER: Rule =
     Rule::once_per_task(page!("consul-server-discover"), Applies::ConsulDataplaneAndController, check_discover);

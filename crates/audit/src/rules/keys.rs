@@ -40,7 +40,7 @@ pub(super) static ECS_UNKNOWN_KEY: Rule =
     Rule::of_task(page!("ecs-unknown-key"), Applies::EveryTask, check_unknown_key);
 
 /// Keys of other programs, such as Compose and Kubernetes, and what ECS has instead.
-const OF_OTHERS: [(&str, &str); 14] = [
+const OF_OTHERS: [(&str, &str); 25] = [
     ("args", "command"),
     ("cmd", "command"),
     ("containers", "containerDefinitions"),
@@ -50,12 +50,97 @@ const OF_OTHERS: [(&str, &str); 14] = [
     ("envVars", "environment"),
     ("environmentVariables", "environment"),
     ("executionRole", "executionRoleArn"),
+    ("dns", "dnsServers"),
+    ("expose", "portMappings"),
+    ("gpus", "resourceRequirements"),
+    ("init", "linuxParameters"),
     ("labels", "dockerLabels"),
+    ("livenessProbe", "healthCheck"),
     ("logging", "logConfiguration"),
+    ("mounts", "mountPoints"),
     ("ports", "portMappings"),
+    ("restart", "restartPolicy"),
+    ("sysctls", "systemControls"),
     ("taskRole", "taskRoleArn"),
+    ("tty", "pseudoTerminal"),
     ("volumeMounts", "mountPoints"),
+    ("workdir", "workingDirectory"),
+    ("working_dir", "workingDirectory"),
 ];
+
+/// Parameters of a service or of `RunTask`. Sources:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateService.html>,
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>
+const OF_SERVICES: [&str; 26] = [
+    "availabilityZoneRebalancing",
+    "capacityProviderStrategy",
+    "cluster",
+    "count",
+    "deploymentConfiguration",
+    "deploymentController",
+    "desiredCount",
+    "enableECSManagedTags",
+    "enableExecuteCommand",
+    "healthCheckGracePeriodSeconds",
+    "launchType",
+    "loadBalancers",
+    "networkConfiguration",
+    "overrides",
+    "placementStrategy",
+    "platformFamily",
+    "platformVersion",
+    "propagateTags",
+    "schedulingStrategy",
+    "serviceConnectConfiguration",
+    "serviceName",
+    "serviceRegistries",
+    "startedBy",
+    "taskDefinition",
+    "volumeConfigurations",
+    "vpcLatticeConfigurations",
+];
+
+/// What people put before and behind the names of ECS's keys: `intervalSeconds`, `containerImage`.
+const BEGINNINGS: [&str; 4] = ["container", "docker", "ecs", "task"];
+const ENDINGS: [&str; 21] = [
+    "arn",
+    "config",
+    "configuration",
+    "count",
+    "definition",
+    "definitions",
+    "gib",
+    "id",
+    "ingib",
+    "inseconds",
+    "list",
+    "mb",
+    "mib",
+    "name",
+    "ref",
+    "seconds",
+    "secs",
+    "sec",
+    "uri",
+    "url",
+    "value",
+];
+
+/// A key without such a beginning and ending, in lower case.
+fn stem(key: &str) -> String {
+    let key = key.to_ascii_lowercase();
+    let rest = BEGINNINGS.iter().find_map(|start| key.strip_prefix(start)).filter(|rest| !rest.is_empty());
+    let rest = rest.unwrap_or(&key);
+    let longest = ENDINGS.iter().filter_map(|end| rest.strip_suffix(end)).min_by_key(|stem| stem.len());
+    longest.filter(|stem| !stem.is_empty()).unwrap_or(rest).to_owned()
+}
+
+/// The only key with the same stem.
+fn of_stem(key: &str, shape: &'static Shape) -> Option<&'static str> {
+    let wanted = stem(key);
+    let mut same = shape.names().filter(|name| stem(name) == wanted);
+    same.next().filter(|_| same.next().is_none())
+}
 
 fn check_unknown_key(subject: &Subject<'_>, findings: &mut Findings) {
     for departure in &subject.definition.departures {
@@ -82,6 +167,13 @@ fn meant(key: &str, shape: &'static Shape, instead_of: Option<&str>) -> Option<(
     // A key that is required is never a newer one.
     if let Some(meant) = instead_of {
         return Some((format!("did you mean {meant}?"), Severity::Error));
+    }
+    if let Some(meant) = of_stem(key, shape) {
+        return Some((format!("did you mean {meant}?"), Severity::Error));
+    }
+    if shape.name == "the task definition" && OF_SERVICES.contains(&key) {
+        let help = "remove it: it is a parameter of the service or of RunTask";
+        return Some((help.to_owned(), Severity::Error));
     }
     let of_others =
         OF_OTHERS.iter().find(|(other, own)| other.eq_ignore_ascii_case(key) && shape.names().any(|name| name == *own));

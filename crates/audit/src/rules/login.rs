@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use crate::spelling::misspelt;
+use audit_read::definition::api::{is_no_region, is_region};
 use mesh::consul_ecs::SERVICE_METHOD;
 
 /// The auth method of client agents, which the controller creates up to consul-ecs 0.6.
@@ -66,49 +67,5 @@ fn check_endpoint(subject: &Subject<'_>, findings: &mut Findings) {
     {
         let message = format!("consulLogin.stsEndpoint is in {named}, but consulLogin.region is {region}");
         findings.add(Draft::new(span, message, "name the same region in both").note(at, "the region of the signature"));
-    }
-}
-
-/// Whether a text has the form of a region: `eu-west-1`, `us-gov-east-1`.
-fn is_region(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
-    match parts.as_slice() {
-        [words @ .., number] => {
-            words.len() >= 2 && words.iter().all(is_word) && number.len() == 1 && number.parse::<u8>().is_ok()
-        }
-        [] => false,
-    }
-}
-
-/// Whether a text certainly is no region. With other characters than a region's, it may be what another program replaces,
-/// unless they alone are wrong: `EU-WEST-1`.
-pub(super) fn is_no_region(text: &str) -> bool {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-    !is_region(text) && (is_plain || is_region(&text.to_ascii_lowercase().replace('_', "-")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_region_has_words_and_a_number() {
-        for (text, expected) in [
-            ("eu-west-1", true),
-            ("us-gov-east-1", true),
-            ("mx-central-1", true),
-            ("eu-west1", false),
-            ("EU-WEST-1", false),
-            ("eu-west-1a", false),
-            ("eu_west_1", false),
-            ("", false),
-        ] {
-            assert_eq!(is_region(text), expected, "{text}");
-            assert_eq!(is_no_region(text), !expected, "{text}");
-        }
-        for text in ["REGION", "@@REGION@@", "AWS_REGION", "~region~", "|eu-west-1|"] {
-            assert!(!is_region(text) && !is_no_region(text), "{text}");
-        }
     }
 }

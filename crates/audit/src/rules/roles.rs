@@ -1,6 +1,7 @@
 //! The ARNs of a task's IAM roles.
 
 use super::prelude::*;
+use crate::spelling::misspelt;
 use audit_read::definition::Dialect;
 
 pub(super) static ECS_ROLE_ARN: Rule = Rule::of_task(page!("ecs-role-arn"), Applies::EveryTask, check_role_arn);
@@ -36,19 +37,34 @@ fn no_role(text: &str) -> Option<&'static str> {
             let is_other_number = account.bytes().all(|byte| byte.is_ascii_digit()) && account.len() != 12;
             match resource.split_once('/') {
                 Some(("role", name)) if name.is_empty() || name.ends_with('/') => Some("is an ARN without a name"),
+                Some(("role", name)) if !is_a_name(name) => Some("has a character that no role's name has"),
                 Some(("role", _)) => is_other_number.then_some("has an account that is no number of 12 digits"),
                 Some(("instance-profile", _)) => Some("is an instance profile, and not a role"),
                 Some(("user" | "group" | "policy", _)) => Some("is no role"),
+                Some((kind, _)) if misspelt(kind, ["role"]).is_some() => Some("is no role"),
+                None if resource.starts_with("role:") => Some("has a colon in place of the slash behind role"),
                 _ => None,
             }
         }
         ["arn", _, "iam", region, _, _] if region.bytes().any(|byte| byte.is_ascii_digit()) => {
             Some("has a region, and IAM has none")
         }
+        ["arn", _, service, ..] if misspelt(service, ["iam"]).is_some_and(|_| *service != "iam") => {
+            Some("is no ARN of IAM")
+        }
         ["arn", _, "sts", ..] => Some("is an assumed role, and not the role itself"),
         [name] if is_path(name) => Some("is a name with a path"),
+        [name] if !is_a_name(name) => Some("has a character that no role's name has"),
+        ["role", ..] => Some("is no ARN: arn:aws:iam::ACCOUNT: is missing before it"),
         _ => None,
     }
+}
+
+/// Whether a text has only the characters of the names and paths of roles, or those with which other programs mark what they
+/// replace.
+fn is_a_name(text: &str) -> bool {
+    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "+=,.@-_/".contains(c);
+    text.is_empty() || text.contains(['$', '{', '<', '%', '#', '~', '|', '[', '@']) || text.chars().all(is_of_a_name)
 }
 
 /// Whether a text is the path and the name of a role: `consul-ecs/web`.
@@ -82,6 +98,13 @@ mod tests {
             ("arn:aws:iam:eu-west-1:123456789012:role/web", true),
             ("arn:aws:sts::123456789012:assumed-role/web/session", true),
             ("consul-ecs/web", true),
+            ("the web task", true),
+            ("arn:aws:iam::123456789012:role/the web", true),
+            ("arn:aws:iam::123456789012:role:web", true),
+            ("arn:aws:iam::123456789012:roles/web", true),
+            ("arn:aws:aim::123456789012:role/web", true),
+            ("<the role>", false),
+            ("{{ role }}", false),
             ("/consul-ecs/web", true),
         ] {
             assert_eq!(no_role(text).is_some(), is_refused, "{text}");

@@ -20,7 +20,7 @@ fn check_hosts(subject: &Subject<'_>) -> Option<Draft> {
     let configuration = consul_ecs.configuration?;
     let hosts = configuration.text(HOSTS)?;
     let (what, help) = if let Some(program) = hosts.strip_prefix(PROGRAM) {
-        (needs_a_shell(program)?, "put the program with its pipes into a script of your own image".to_owned())
+        wrong_program(program)?
     } else {
         if is_loopback(hosts) && may_have_a_server(subject, &consul_ecs) {
             return None;
@@ -35,6 +35,16 @@ fn check_hosts(subject: &Subject<'_>) -> Option<Draft> {
     };
     let draft = Draft::new(configuration.place_of(HOSTS).span, format!("{HOSTS} {what}"), help);
     Some(of_holder(&consul_ecs, draft))
+}
+
+/// What is wrong with a program that looks the servers up, and what to do.
+fn wrong_program(program: &str) -> Option<(&'static str, String)> {
+    if program.trim().is_empty() {
+        let help = "write a program that prints the addresses of the servers behind exec=, or a DNS name without it";
+        return Some(("has no program behind exec=", help.to_owned()));
+    }
+    let help = || "put the program with its pipes into a script of your own image".to_owned();
+    needs_a_shell(program).map(|what| (what, help()))
 }
 
 fn needs_a_shell(program: &str) -> Option<&'static str> {
@@ -57,6 +67,9 @@ pub(crate) fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
     }
     if is_loopback(hosts) {
         return Some(("is the task itself", "the address or the DNS name of Consul's servers".to_owned()));
+    }
+    if let Some(what) = no_host(hosts) {
+        return Some((what, "the address or the DNS name of Consul's servers".to_owned()));
     }
     let (has_scheme, rest) = hosts.split_once("://").map_or((false, hosts), |(_, rest)| (true, rest));
     let name = rest.trim_end_matches('/');
@@ -82,6 +95,27 @@ pub(crate) fn wrong_address(hosts: &str) -> Option<(&'static str, String)> {
         (false, false) => return None,
     };
     Some((what, in_brackets.unwrap_or(name).to_owned()))
+}
+
+/// Why a text is the address or the name of no host.
+fn no_host(text: &str) -> Option<&'static str> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        let is_of_many = address.is_multicast() || text == "255.255.255.255";
+        return (address.is_unspecified() || is_of_many).then_some("is the address of no server");
+    }
+    let labels: Vec<&str> = text.trim_end_matches('.').split('.').collect();
+    if labels.len() == 4 && labels.iter().all(|label| label.parse::<u32>().is_ok()) {
+        return Some("is no IP address");
+    }
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_name = text.chars().all(is_of_name);
+    if is_name && !text.is_empty() && labels.iter().any(|label| label.is_empty()) {
+        return Some("is no DNS name: a part of it is empty");
+    }
+    if text.contains(['*', '=']) && !text.contains(['$', '{', '<', '%', '@', '#']) {
+        return Some("is no DNS name");
+    }
+    None
 }
 
 /// Whether it names the task's own loopback interface, with or without a scheme and a port.

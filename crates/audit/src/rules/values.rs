@@ -33,10 +33,11 @@ fn check_value(subject: &Subject<'_>, findings: &mut Findings) {
     }
     repeated(subject, findings);
     findings.extend(subject.definition.volumes.items.iter().filter_map(unencrypted));
+    findings.extend(subject.definition.volumes.items.iter().filter_map(two_directories));
     for container in &subject.definition.containers.items {
         findings.extend(reservation(container));
         findings.extend(above_the_task(subject, container));
-        findings.extend(container.port_mappings.items.iter().filter_map(|mapping| two_ports(container, mapping)));
+        findings.extend(container.port_mappings.items.iter().filter_map(|mapping| not_one_port(container, mapping)));
         findings.extend(container.ulimits.items.iter().filter_map(|limit| inverted(subject, container, limit)));
     }
 }
@@ -67,8 +68,14 @@ fn refused(value: &str, accepts: &Accepts, place: &Place, name: &dyn Fn() -> Str
             (help.to_owned(), Severity::Error, None)
         }
         Accepts::Path => ("write the complete path, with / at its beginning".to_owned(), Severity::Error, None),
+        Accepts::Begins(starts) => (format!("begin it with {}", starts.join(" or ")), Severity::Error, None),
+        Accepts::VariableFile => {
+            ("write the ARN of an object in S3 whose name ends with .env".to_owned(), Severity::Error, None)
+        }
+        Accepts::Region => ("write it as in eu-west-1".to_owned(), Severity::Error, None),
+        Accepts::Size => ("write a number with k, m or g: 25m".to_owned(), Severity::Error, None),
         Accepts::Items(_) => ("add an item".to_owned(), Severity::Error, None),
-        Accepts::Any | Accepts::Options | Accepts::Map(_) | Accepts::Maps(_) => return None,
+        Accepts::Any | Accepts::Options | Accepts::OptionsOf(_) | Accepts::Map(_) | Accepts::Maps(_) => return None,
     };
     let message = match shown(value, accepts, meant) {
         Some(value) => format!("{} is {value}, which ECS refuses", name()),
@@ -126,8 +133,13 @@ fn above_the_task(subject: &Subject<'_>, container: &Container) -> Option<Draft>
     })
 }
 
-/// A mapping with a port and a range.
-fn two_ports(container: &Container, mapping: &PortMapping) -> Option<Draft> {
+/// A mapping without a port of the container, or with a port and a range.
+fn not_one_port(container: &Container, mapping: &PortMapping) -> Option<Draft> {
+    if mapping.container_port.is_absent() && mapping.container_port_range.is_absent() && !mapping.host_port.is_absent()
+    {
+        let message = format!("a port mapping of {} has a hostPort, but no containerPort", container.label());
+        return Some(Draft::new(mapping.host_port.span(), message, "write the port as containerPort").of(container));
+    }
     let (port, range) = (mapping.container_port.known()?, mapping.container_port_range.text()?);
     let message = format!("a port mapping of {} has the port {port} and the range {range}", container.label());
     let help = "leave one of the two, and write another mapping for the other";
@@ -170,6 +182,15 @@ fn unencrypted(volume: &Volume) -> Option<Draft> {
         let message = format!("the volume {name} has an access point or IAM, but no transitEncryption");
         Draft::new(efs.transit_encryption.span(), message, "set transitEncryption to ENABLED")
     })
+}
+
+/// A directory in addition to the one of the access point.
+fn two_directories(volume: &Volume) -> Option<Draft> {
+    let efs = volume.efs.known()?;
+    efs.access_point.known()?;
+    let root = efs.root_directory.text().filter(|root| *root != "/")?;
+    let message = format!("the volume {} has an access point and the directory {root}", volume.name.text()?);
+    Some(Draft::new(efs.root_directory.span(), message, "remove rootDirectory: the access point has its own"))
 }
 
 /// A soft limit above the hard one. The limits of the mesh's own containers have rules of their own.

@@ -119,6 +119,10 @@ fn the_acl_controller_has_no_configuration() {
         ("image", json!("public.ecr.aws/hashicorp/consul-ecs:0.6.0")),
         ("command", json!(["acl-controller", "-consul-client-secret-arn", "arn"])),
         ("environment", environment),
+        (
+            "secrets",
+            json!([{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-bootstrap-AbCdEf" }]),
+        ),
     ];
     assert_eq!(shown(&findings(&controller(&old))), Vec::<String>::new());
 }

@@ -1,4 +1,4 @@
-//! The sizes of tasks that Fargate offers. Source:
+//! The sizes of tasks that Fargate offers, and the form of a region. Source:
 //! <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/fargate-tasks-services.html>
 
 use std::ops::RangeInclusive;
@@ -55,6 +55,25 @@ fn scaled(text: &str, unit: &str, factor: u64) -> Option<u64> {
     Some(whole.checked_mul(factor)? + part * factor / 10_u64.pow(digits))
 }
 
+/// Whether a text has the form of a region: `eu-west-1`, `us-gov-east-1`.
+pub fn is_region(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
+    match parts.as_slice() {
+        [words @ .., number] => {
+            words.len() >= 2 && words.iter().all(is_word) && number.len() == 1 && number.parse::<u8>().is_ok()
+        }
+        [] => false,
+    }
+}
+
+/// Whether a text certainly is no region. With other characters than a region's, it may be what another program replaces,
+/// unless they alone are wrong: `EU-WEST-1`.
+pub fn is_no_region(text: &str) -> bool {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    !is_region(text) && (is_plain || is_region(&text.to_ascii_lowercase().replace('_', "-")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,5 +93,25 @@ mod tests {
         let has = |cpu: u64, memory: u64| FARGATE_SIZES.iter().any(|size| size.cpu == cpu && size.has(memory));
         assert!(has(256, 2048) && has(512, 3072) && has(8192, 20_480) && has(16_384, 122_880));
         assert!(!has(256, 1536) && !has(256, 3072) && !has(512, 1536) && !has(8192, 17_408) && !has(300, 512));
+    }
+
+    #[test]
+    fn a_region_has_words_and_a_number() {
+        for (text, expected) in [
+            ("eu-west-1", true),
+            ("us-gov-east-1", true),
+            ("mx-central-1", true),
+            ("eu-west1", false),
+            ("EU-WEST-1", false),
+            ("eu-west-1a", false),
+            ("eu_west_1", false),
+            ("", false),
+        ] {
+            assert_eq!(is_region(text), expected, "{text}");
+            assert_eq!(is_no_region(text), !expected, "{text}");
+        }
+        for text in ["REGION", "@@REGION@@", "AWS_REGION", "~region~", "|eu-west-1|"] {
+            assert!(!is_region(text) && !is_no_region(text), "{text}");
+        }
     }
 }

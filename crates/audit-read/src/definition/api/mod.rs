@@ -2,6 +2,7 @@
 //!
 //! One walk over a definition finds every departure from the table in `shapes`, so that no rule walks it again.
 
+mod accept;
 mod departure;
 mod limits;
 mod shapes;
@@ -9,6 +10,6 @@ mod shapes;
 pub(super) use self::departure::departures;
 pub use self::{
     departure::{Departure, Fault, Unread},
-    limits::{FARGATE_SIZES, FargateSize, mebibytes, units},
+    limits::{FARGATE_SIZES, FargateSize, is_no_region, is_region, mebibytes, units},
     shapes::{Accepts, Shape},
 };

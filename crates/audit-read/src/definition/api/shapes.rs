@@ -38,6 +38,8 @@ pub enum Accepts {
     Any,
     /// A map with keys that the user or a driver chooses.
     Options,
+    /// The same, in which some keys have values of their own.
+    OptionsOf(&'static Shape),
     Map(&'static Shape),
     Maps(&'static Shape),
     /// One of these words.
@@ -59,6 +61,14 @@ pub enum Accepts {
     Image,
     /// A path from the top.
     Path,
+    /// A text that begins with one of these.
+    Begins(&'static [&'static str]),
+    /// The ARN of a file of variables in S3.
+    VariableFile,
+    /// A region of AWS.
+    Region,
+    /// A size in bytes, maybe with a unit of Docker: `25m`.
+    Size,
     /// A list with items.
     Items(&'static Shape),
 }
@@ -148,7 +158,7 @@ static CONTAINER: Shape = Shape {
         key("versionConsistency", Accepts::OneOf(&["enabled", "disabled"])),
         key("hostname", Accepts::Any),
         key("user", Accepts::Any),
-        key("workingDirectory", Accepts::Any),
+        key("workingDirectory", Accepts::Path),
         key("disableNetworking", Accepts::Any),
         key("privileged", Accepts::Any).not_on_fargate(),
         key("readonlyRootFilesystem", Accepts::Any),
@@ -196,8 +206,10 @@ static RESTART_POLICY: Shape = Shape {
 static PAIR: Shape = Shape { name: "environment", keys: &[must("name", Accepts::Any), key("value", Accepts::Any)] };
 static TAG: Shape = Shape { name: "tags", keys: &[key("key", Accepts::Any), key("value", Accepts::Any)] };
 
-static ENVIRONMENT_FILE: Shape =
-    Shape { name: "environmentFiles", keys: &[must("value", Accepts::Any), must("type", Accepts::OneOf(&["s3"]))] };
+static ENVIRONMENT_FILE: Shape = Shape {
+    name: "environmentFiles",
+    keys: &[must("value", Accepts::VariableFile), must("type", Accepts::OneOf(&["s3"]))],
+};
 
 static MOUNT_POINT: Shape = Shape {
     name: "mountPoints",
@@ -273,15 +285,19 @@ const CAPABILITY: &[&str] = &[
 static DEVICE: Shape = Shape {
     name: "devices",
     keys: &[
-        must("hostPath", Accepts::Any),
-        key("containerPath", Accepts::Any),
+        must("hostPath", Accepts::Path),
+        key("containerPath", Accepts::Path),
         key("permissions", Accepts::EachOf(&["read", "write", "mknod"])),
     ],
 };
 
 static TMPFS: Shape = Shape {
     name: "tmpfs",
-    keys: &[must("containerPath", Accepts::Any), must("size", Accepts::Any), key("mountOptions", Accepts::Any)],
+    keys: &[
+        must("containerPath", Accepts::Path),
+        must("size", Accepts::Whole(1, u64::MAX)),
+        key("mountOptions", Accepts::Any),
+    ],
 };
 
 static SECRET: Shape = Shape { name: "secrets", keys: &[must("name", Accepts::Any), must("valueFrom", Accepts::Any)] };
@@ -318,8 +334,32 @@ static LOGS: Shape = Shape {
     name: "logConfiguration",
     keys: &[
         must("logDriver", Accepts::Known(LOG_DRIVERS)).on_fargate(&["awslogs", "awsfirelens", "splunk"]),
-        key("options", Accepts::Options),
+        key("options", Accepts::OptionsOf(&LOG_OPTIONS)),
         key("secretOptions", Accepts::Maps(&SECRET)),
+    ],
+};
+
+const TRUE_OR_FALSE: Accepts = Accepts::OneOf(&["true", "false"]);
+
+/// The options of log drivers whose values are known. Sources: <https://docs.docker.com/engine/logging/configure/>,
+/// <https://docs.docker.com/engine/logging/drivers/awslogs/>, <https://docs.docker.com/engine/logging/drivers/splunk/>
+static LOG_OPTIONS: Shape = Shape {
+    name: "options",
+    keys: &[
+        key("mode", Accepts::OneOf(&["blocking", "non-blocking"])),
+        key("max-buffer-size", Accepts::Size),
+        key("max-size", Accepts::Size),
+        key("compress", TRUE_OR_FALSE),
+        key("awslogs-create-group", TRUE_OR_FALSE),
+        key("awslogs-region", Accepts::Region),
+        key("splunk-format", Accepts::OneOf(&["inline", "json", "raw"])),
+        key("splunk-url", Accepts::Begins(&["http://", "https://"])),
+        key("splunk-insecureskipverify", TRUE_OR_FALSE),
+        key("splunk-verify-connection", TRUE_OR_FALSE),
+        key("splunk-gzip", TRUE_OR_FALSE),
+        key("gelf-address", Accepts::Begins(&["udp://", "tcp://"])),
+        key("fluentd-async", TRUE_OR_FALSE),
+        key("syslog-address", Accepts::Begins(&["tcp://", "udp://", "tcp+tls://", "unix://", "unixgram://"])),
     ],
 };
 
@@ -351,7 +391,19 @@ static RESOURCE: Shape = Shape {
 
 static FIRELENS: Shape = Shape {
     name: "firelensConfiguration",
-    keys: &[must("type", Accepts::OneOf(&["fluentbit", "fluentd"])), key("options", Accepts::Options)],
+    keys: &[
+        must("type", Accepts::OneOf(&["fluentbit", "fluentd"])),
+        key("options", Accepts::OptionsOf(&FIRELENS_OPTIONS)),
+    ],
+};
+
+/// Source: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/firelens-taskdef-customconfig.html>
+static FIRELENS_OPTIONS: Shape = Shape {
+    name: "options",
+    keys: &[
+        key("enable-ecs-log-metadata", TRUE_OR_FALSE),
+        key("config-file-type", Accepts::OneOf(&["s3", "file"])).on_fargate(&["file"]),
+    ],
 };
 
 static VOLUME: Shape = Shape {
@@ -382,7 +434,7 @@ static DOCKER_VOLUME: Shape = Shape {
 static EFS: Shape = Shape {
     name: "efsVolumeConfiguration",
     keys: &[
-        must("fileSystemId", Accepts::Any),
+        must("fileSystemId", Accepts::Begins(&["fs-", "arn:"])),
         key("rootDirectory", Accepts::Any),
         key("transitEncryption", Accepts::OneOf(SWITCH)),
         key("transitEncryptionPort", PORT),
@@ -392,7 +444,7 @@ static EFS: Shape = Shape {
 
 static AUTHORIZATION: Shape = Shape {
     name: "authorizationConfig",
-    keys: &[key("accessPointId", Accepts::Any), key("iam", Accepts::OneOf(SWITCH))],
+    keys: &[key("accessPointId", Accepts::Begins(&["fsap-", "arn:"])), key("iam", Accepts::OneOf(SWITCH))],
 };
 
 static PLACEMENT_CONSTRAINT: Shape = Shape {

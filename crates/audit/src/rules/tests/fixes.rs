@@ -65,7 +65,7 @@ fn a_network_mode_is_fixed_only_if_ecs_accepts_it() {
     let correct: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
     for (key, value, has_fix) in [
         ("links", json!([]), true),
-        ("links", json!(["cache"]), false),
+        ("links", json!(["consul-dataplane"]), false),
         ("portMappings", json!([{ "containerPort": 9090, "hostPort": 8080 }]), false),
         ("portMappings", json!([{ "containerPort": 9090, "hostPort": 0 }]), true),
     ] {

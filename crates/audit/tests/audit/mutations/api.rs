@@ -17,6 +17,13 @@ ecs-unknown-key: cache / secrets = [{"name": "A", "value": "b"}]
 ecs-unknown-key: volume = [{"name": "data"}]
 ecs-unknown-key: containerDefinition = []
 ecs-unknown-key: essential = true
+// A key with more or less at its ends, and parameters of a service.
+ecs-unknown-key: cache / healthCheck.intervalSeconds = 30
+ecs-unknown-key: cache / containerImage = "redis:7"
+ecs-unknown-key: cache / portMappings = [{"port": 6379}]
+ecs-unknown-key: executionRole = "reports"
+ecs-unknown-key: launchType = "FARGATE"
+ecs-unknown-key: desiredCount = 2
 // A key of next year, and what describe-task-definition adds.
 ok: cache / checkpointing = {"enabled": true}
 ok: cache / healthCheck.startInterval = 5
@@ -78,6 +85,29 @@ ecs-value: cache / mountPoints = [{"sourceVolume": "data", "containerPath": "/da
   given volumes = [{"name": "data"}, {"name": "more"}]
 ecs-duplicate-key: tags = [{"key": "team", "value": "a"}, {"key": "team", "value": "b"}]
 ecs-value: containerDefinitions = []
+// Files, paths, options and regions.
+ecs-value: cache / environmentFiles = [{"value": "arn:aws:s3:::reports/cache.txt", "type": "s3"}] [{"value": "s3://reports/cache.env", "type": "s3"}]
+ok: cache / environmentFiles = [{"value": "arn:aws:s3:::reports/cache.env", "type": "s3"}] [{"value": "$FILE", "type": "s3"}]
+ecs-value: cache / workingDirectory = "data"
+ok: cache / workingDirectory = "/data"
+ecs-value: cache / portMappings = [{"hostPort": 6379}]
+ecs-value: volumes = [{"name": "data", "efsVolumeConfiguration": {"fileSystemId": "data"}}]
+  or [{"name": "data", "efsVolumeConfiguration": {"fileSystemId": "fs-1", "transitEncryption": "ENABLED", "rootDirectory": "/data", "authorizationConfig": {"accessPointId": "fsap-1"}}}]
+ok: volumes = [{"name": "data", "efsVolumeConfiguration": {"fileSystemId": "fs-1", "transitEncryption": "ENABLED", "rootDirectory": "/", "authorizationConfig": {"accessPointId": "fsap-1"}}}]
+ecs-value: report / logConfiguration.options.mode = "nonblocking"
+  given @logs
+ecs-value: report / logConfiguration.options.awslogs-region = "us-east1"
+  given @logs
+ecs-value: report / logConfiguration.options.max-buffer-size = "25 megabytes"
+  given @logs
+ecs-value: report / logConfiguration.options.awslogs-create-group = "yes"
+  given @logs
+ok: report / logConfiguration.options.mode = "non-blocking" "blocking"
+  given @logs
+ok: report / logConfiguration.options.max-buffer-size = "25m" "4096" "1MiB"
+  given @logs
+ecs-fargate-properties: cache / firelensConfiguration = {"type": "fluentbit", "options": {"config-file-type": "s3"}}
+ok: cache / firelensConfiguration = {"type": "fluentbit", "options": {"config-file-type": "file"}}
 // What Fargate does not have.
 ecs-fargate-properties: cache / privileged = true
 ecs-fargate-properties: cache / dockerSecurityOptions = ["no-new-privileges"]

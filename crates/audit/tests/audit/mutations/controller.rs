@@ -1,6 +1,9 @@
 //! The controller of consul-ecs.
 
 pub(super) const TABLE: &str = r#"
+@acl consul-ecs-controller / image = "hashicorp/consul-ecs:0.6.0"
+@acl consul-ecs-controller / secrets = [{"name": "CONSUL_HTTP_TOKEN", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-bootstrap-AbCdEf"}]
+
 [Controller]
 consul-ecs-image: consul-ecs-controller / image = "hashicorp/consul:latest"
 // A mirror may have any name.
@@ -12,13 +15,27 @@ consul-image-generation: consul-ecs-controller / command = ["acl-controller"]
 // The ACL controller has flags.
 ok: consul-ecs-controller / environment = [{"name": "CONSUL_HTTP_ADDR", "value": "https://consul.example.internal:8501"}]
   given consul-ecs-controller / command = ["acl-controller", "-iam-role-path", "/consul-ecs/"]
-  given consul-ecs-controller / image = "hashicorp/consul-ecs:0.6.0"
+  given @acl
 consul-controller-settings: consul-ecs-controller / environment = absent [{"name": "CONSUL_HTTP_ADDR", "value": "http://consul.example.internal:8501"}]
   given consul-ecs-controller / command = ["acl-controller"]
-  given consul-ecs-controller / image = "hashicorp/consul-ecs:0.6.0"
+  given @acl
 consul-controller-settings: consul-ecs-controller / command = ["acl-controller", "-iam-role", "/consul-ecs/"]
+  or ["acl-controller", "-partition", "team"] ["acl-controller", "-partitions-enabled=false", "-partition", "team"]
+  or ["acl-controller", "-partitions-enabled", "true", "-partition", "team"] ["acl-controller", "-iam-role-path"]
   given consul-ecs-controller / environment = [{"name": "CONSUL_HTTP_ADDR", "value": "https://consul.example.internal:8501"}]
-  given consul-ecs-controller / image = "hashicorp/consul-ecs:0.6.0"
+  given @acl
+ok: consul-ecs-controller / command = ["acl-controller", "-partition", "team", "-partitions-enabled"] ["acl-controller", "-partition=team", "-partitions-enabled=true"]
+  given consul-ecs-controller / environment = [{"name": "CONSUL_HTTP_ADDR", "value": "https://consul.example.internal:8501"}]
+  given @acl
+consul-controller-settings: consul-ecs-controller / secrets[CONSUL_CACERT_PEM] = {"name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl"}
+  given consul-ecs-controller / environment = [{"name": "CONSUL_HTTP_ADDR", "value": "https://consul.example.internal:8501"}]
+  given consul-ecs-controller / command = ["acl-controller"]
+  given @acl
+ok: consul-ecs-controller / secrets[CONSUL_CACERT_PEM] = {"name": "CONSUL_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl"}
+  given consul-ecs-controller / environment = [{"name": "CONSUL_HTTP_ADDR", "value": "https://consul.example.internal:8501"}]
+  given consul-ecs-controller / command = ["acl-controller"]
+  given @acl
+consul-ecs-entry-point: consul-ecs-controller / entryPoint = ["/bin/bash"] ["/bin/consul_ecs"]
 consul-controller-settings: consul-ecs-controller / secrets[CONSUL_HTTP_TOKEN].name = "CONSUL_TOKEN"
 consul-controller-settings: config.controller.iamRolePath = "consul-ecs" "/consul-ecs"
 ok: config.controller.iamRolePath = "/" "/mesh/tasks/"

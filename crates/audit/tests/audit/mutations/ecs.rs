@@ -5,6 +5,15 @@ pub(super) const TABLE: &str = r#"
 
 [Plain]
 ecs-dependency-unknown: report / dependsOn[migrate].containerName = "missing"
+// Other references between containers.
+ecs-dependency-unknown: report / volumesFrom = [{"sourceContainer": "assets"}]
+ok: report / volumesFrom = [{"sourceContainer": "cache"}]
+ecs-dependency-unknown: report / links = ["redis:cache"]
+  given networkMode = "bridge"
+  given requiresCompatibilities = ["EC2"]
+ok: report / links = ["cache:redis"]
+  given networkMode = "bridge"
+  given requiresCompatibilities = ["EC2"]
 ecs-dependency-condition: report / dependsOn[migrate].condition = "READY"
 ecs-dependency-health: report / dependsOn[migrate].condition = "HEALTHY"
 ok: report / dependsOn[migrate].condition = "COMPLETE" "START"

@@ -24,6 +24,29 @@ ok: consul-ecs-mesh-init / entryPoint = ["/tools/consul-ecs"]
 consul-dataplane-entry-point: consul-dataplane / entryPoint = ["/consul-ecs", "envoy-entrypoint"] ["consul-ecs", "envoy-entrypoint"]
   or ["/consul/consul-ecs envoy-entrypoint"]
 consul-dataplane-command: consul-dataplane / entryPoint = ["/consul/consul-ecs", "envoy-entrypoint", "consul-dataplane"]
+// The copy of consul-ecs in the shared directory.
+consul-ecs-entry-point: consul-dataplane / entryPoint = ["/consul/consul_ecs", "envoy-entrypoint"]
+consul-dataplane-health-check: consul-dataplane / healthCheck.command = ["CMD", "/consul/consul_ecs", "net-dial", "127.0.0.1:22000"]
+consul-ecs-entry-point: web / entryPoint = ["/consul/consul-ecs", "app-entry-point", "-shutdown-delay", "10s"] ["/consul/consulecs", "app-entrypoint"]
+  or ["/consul/consul-ecs", "app-entrypoint", "-shutdown-delays", "10s"]
+  given web / mountPoints = [{"sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true}]
+  given web / command = ["serve"]
+ok: web / entryPoint = ["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay", "10s"]
+  given web / mountPoints = [{"sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true}]
+  given web / command = ["serve"]
+consul-ecs-entry-point: consul-ecs-mesh-init / entryPoint = ["/bin/sh"] ["/bin/consul_ecs"]
+// A container of the mesh that never ends.
+ecs-dependency-essential: web / dependsOn[consul-ecs-health-sync] = {"containerName": "consul-ecs-health-sync", "condition": "COMPLETE"}
+// Certificates, and hosts of no server.
+consul-ca-certificates: consul-ecs-mesh-init / environment[CONSUL_GRPC_CACERT_PEM] = {"name": "CONSUL_GRPC_CACERT_PEM", "value": "/certs/ca.pem"} {"name": "CONSUL_GRPC_CACERT_PEM", "value": "arn:aws:s3:::ca"}
+  given consul-ecs-mesh-init / secrets = [{"name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl"}]
+ok: consul-ecs-mesh-init / environment[CONSUL_GRPC_CACERT_PEM] = {"name": "CONSUL_GRPC_CACERT_PEM", "value": "-----BEGIN CERTIFICATE-----
+MII
+-----END CERTIFICATE-----"}
+  given consul-ecs-mesh-init / secrets = [{"name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl"}]
+consul-server-hosts: config.consulServers.hosts = "exec=" "0.0.0.0" "10.0.0.300" "consul..example" "*.example.internal" "255.255.255.255"
+consul-config-json consul-config-json: `"consulLogin"` becomes `/* here */ "consulLogin"`
+ecs-role-arn: taskRoleArn = "the web task"
 // Images of HashiCorp that are none of these programs.
 consul-dataplane-image: consul-dataplane / image = "hashicorp/consul-data-plane:2.0.1" "public.ecr.aws/hashicorp/consul-k8s-control-plane:1.4.0"
 consul-ecs-image: consul-ecs-mesh-init / image = "public.ecr.aws/hashicorp/consul-esc:0.10.1"
