@@ -67,7 +67,7 @@ fn refused(value: &str, accepts: &Accepts, place: &Place, name: &dyn Fn() -> Str
             let help = "write a repository in lower case with a tag: example/web:1.4.2";
             (help.to_owned(), Severity::Error, None)
         }
-        Accepts::Path => ("write the complete path, with / at its beginning".to_owned(), Severity::Error, None),
+        Accepts::Path | Accepts::PathOrNone => ("write the complete path, with / at its beginning".to_owned(), Severity::Error, None),
         Accepts::Begins(starts) => (format!("begin it with {}", starts.join(" or ")), Severity::Error, None),
         Accepts::VariableFile => {
             ("write the ARN of an object in S3 whose name ends with .env".to_owned(), Severity::Error, None)

@@ -29,6 +29,7 @@ impl Accepts {
             Self::PortRange => is_port_range(text),
             Self::Image => is_image(text),
             // Windows has drives.
+            Self::PathOrNone => text.is_empty() || Self::Path.accept(text),
             Self::Path => text.starts_with('/') || text.get(1..2) == Some(":"),
             Self::Begins(starts) => starts.iter().any(|start| text.starts_with(start)) || is_word(text),
             Self::VariableFile => is_variable_file(text) || is_word(text),

@@ -61,6 +61,8 @@ pub enum Accepts {
     Image,
     /// A path from the top.
     Path,
+    /// The same, or an empty text.
+    PathOrNone,
     /// A text that begins with one of these.
     Begins(&'static [&'static str]),
     /// The ARN of a file of variables in S3.
@@ -158,7 +160,7 @@ static CONTAINER: Shape = Shape {
         key("versionConsistency", Accepts::OneOf(&["enabled", "disabled"])),
         key("hostname", Accepts::Any),
         key("user", Accepts::Any),
-        key("workingDirectory", Accepts::Path),
+        key("workingDirectory", Accepts::PathOrNone),
         key("disableNetworking", Accepts::Any),
         key("privileged", Accepts::Any).not_on_fargate(),
         key("readonlyRootFilesystem", Accepts::Any),

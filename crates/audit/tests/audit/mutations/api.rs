@@ -89,7 +89,7 @@ ecs-value: containerDefinitions = []
 ecs-value: cache / environmentFiles = [{"value": "arn:aws:s3:::reports/cache.txt", "type": "s3"}] [{"value": "s3://reports/cache.env", "type": "s3"}]
 ok: cache / environmentFiles = [{"value": "arn:aws:s3:::reports/cache.env", "type": "s3"}] [{"value": "$FILE", "type": "s3"}]
 ecs-value: cache / workingDirectory = "data"
-ok: cache / workingDirectory = "/data"
+ok: cache / workingDirectory = "/data" ""
 ecs-value: cache / portMappings = [{"hostPort": 6379}]
 ecs-value: volumes = [{"name": "data", "efsVolumeConfiguration": {"fileSystemId": "data"}}]
   or [{"name": "data", "efsVolumeConfiguration": {"fileSystemId": "fs-1", "transitEncryption": "ENABLED", "rootDirectory": "/data", "authorizationConfig": {"accessPointId": "fsap-1"}}}]

@@ -45,6 +45,9 @@ MII
 -----END CERTIFICATE-----"}
   given consul-ecs-mesh-init / secrets = [{"name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl"}]
 consul-server-hosts: config.consulServers.hosts = "exec=" "0.0.0.0" "10.0.0.300" "consul..example" "*.example.internal" "255.255.255.255"
+  given config.consulServers.defaults.tlsServerName = "server.dc1.consul"
+ok: config.consulServers.hosts = "10.0.0.30" "consul_servers.example" "consul.example.internal."
+  given config.consulServers.defaults.tlsServerName = "server.dc1.consul"
 consul-config-json consul-config-json: `"consulLogin"` becomes `/* here */ "consulLogin"`
 ecs-role-arn: taskRoleArn = "the web task"
 // Images of HashiCorp that are none of these programs.

@@ -45,6 +45,13 @@ const WITH_DATAPLANE: &[Mistake] = &[
     (Added(APP, "    stopTimeout = 500\n"), "ecs-timeout-range", "stopTimeout"),
     (Added(APP, "    secrets = [{ name = \"KEY\", valueFrom = \"arn:aws:s3:::keys\" }]\n"), "ecs-secret-reference", "secrets"),
     (Added(INPUTS, "  application_shutdown_delay_seconds = 60\n"), "consul-app-shutdown-delay", NAME),
+    // What the module does not have or refuses
+    (Added(INPUTS, "  tls_enabled = true\n"), "consul-module-arguments", "tls_enabled"),
+    (Added(INPUTS, "  retry_join = [\"consul.example.internal\"]\n"), "consul-module-arguments", "retry_join"),
+    (Added(INPUTS, "  consul_service_tags = \"v1\"\n"), "consul-module-arguments", "consul_service_tags"),
+    (Added(INPUTS, "  create_execution_role = false\n  execution_role = { id = \"web\", arn = \"arn:aws:iam::123456789012:role/web\" }\n  additional_execution_role_policies = [\"arn:aws:iam::aws:policy/ReadOnlyAccess\"]\n"), "consul-module-arguments", "additional_execution_role_policies"),
+    (Added(INPUTS, "  iam_role_path = \"/mesh\"\n"), "consul-module-arguments", "iam_role_path"),
+    (Added(INPUTS, "  consul_ecs_config = { proxy = { publicListenerPort = 20001 } }\n"), "consul-module-arguments", "consul_ecs_config"),
     // The configuration
     (Replaced("port = \"9090\"", "port = 0"), "consul-service-port", "port = 0"),
     (Replaced("port = \"9090\"", "port = \"http\""), "consul-config-schema", "port = \"http\""),
@@ -79,6 +86,7 @@ const MESH_GATEWAY: &[Mistake] = &[
     (Replaced("\"mesh-gateway\"", "\"ingress-gateway\""), "consul-config-schema", "\"ingress-gateway\""),
     (Replaced("  wan_address = \"gw.example.com\"\n", ""), "consul-gateway-wan-address", "module \"gateway\""),
     (Replaced("\"dc1-mesh-gateway\"", "\"DC1\""), "consul-service-name", "family          ="),
+    (Added(OF_GATEWAY, "  lb_enabled = true\n  lb_subnets = [\"subnet-1\"]\n  lb_vpc_id = \"vpc-1\"\n"), "consul-module-arguments", "wan_address"),
     (Added(OF_GATEWAY, "  lan_port = 22000\n"), "consul-readiness-port", "lan_port"),
     (Added(OF_GATEWAY, "  consul_dataplane_image = \"hashicorp/consul-dataplane:1.3.5\"\n"), "consul-release-pair consul-end-of-support", "consul_dataplane_image"),
 ];
