@@ -149,6 +149,7 @@ validate: tools ## Check the template, the policies to deploy it, the examples i
 	sam validate --lint --region us-east-1
 	cfn-lint --regions us-east-1 -- examples/cloudformation/*.yaml examples/cdk/*.template.json scripts/aws_test/*.yaml
 	@python3 scripts/deployers.py --check
+	@python3 scripts/aws_shapes.py --check
 
 .PHONY: bench
 bench: tools ## Measure the speed (needs valgrind; PARTS="first-events plots" for some of it)
@@ -194,6 +195,7 @@ check: lint ## Check format and lints, and run the tests that need no server
 pages: tools ## Write the pages of the rules, the permissions and the snapshots of reports anew
 	UPDATE_DOCS=1 INSTA_UPDATE=always cargo test $(all) --lib --test audit --test command_line --test repository -- page reports
 	@python3 scripts/deployers.py
+	@python3 scripts/aws_shapes.py
 
 .PHONY: newer-releases
 newer-releases: ## Say which releases of HashiCorp are newer than the table of releases (ISSUE=1 opens an issue on GitHub)

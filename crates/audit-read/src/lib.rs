@@ -41,7 +41,8 @@ impl Material {
         let of_definitions = self.definitions.iter().flat_map(|definition| {
             let services = definition.services.iter().map(|service| &service.file);
             let roles = definition.declared_role.iter().chain(&definition.declared_execution_role);
-            std::iter::once(&definition.file).chain(services).chain(roles.map(|role| &role.file))
+            let undeclared = definition.undeclared.iter().map(|reference| &reference.file);
+            std::iter::once(&definition.file).chain(services).chain(roles.map(|role| &role.file)).chain(undeclared)
         });
         of_definitions.chain(self.resources.all().iter().map(|resource| &resource.file))
     }

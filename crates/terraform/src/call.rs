@@ -10,7 +10,7 @@ use crate::{
     scope::{Binding, Frame, Scope},
     template::template_value,
     tree::Refusal,
-    values::{Outcome, cost, node, text, unknown},
+    values::{Outcome, cost, is_open, node, text, unknown},
 };
 
 /// What a call costs for each part of its arguments: functions copy, compare and sort them.
@@ -27,11 +27,13 @@ pub(crate) fn call(
     match name_of(call) {
         // If the first argument that Terraform does not refuse is unknown, so is the result.
         "try" => {
-            let value = call.args.iter().find_map(|argument| scope.evaluate(argument, None, frame))?;
+            let evaluate = |argument| scope.causes().attempt(|| scope.evaluate(argument, None, frame));
+            let value = call.args.iter().find_map(evaluate)?;
             return Some(if value.is_unknown() { unknown(span) } else { value });
         }
         "can" => {
-            let value = call.args.get(0).and_then(|argument| scope.evaluate(argument, None, frame));
+            let evaluate = |argument| scope.causes().attempt(|| scope.evaluate(argument, None, frame));
+            let value = call.args.get(0).and_then(evaluate);
             let is_unknown = value.as_ref().is_some_and(Node::is_unknown);
             return Some(node(if is_unknown { Value::Unknown } else { Value::Bool(value.is_some()) }, span));
         }
@@ -138,7 +140,9 @@ pub(crate) fn of_template(
 ) -> Option<Node> {
     let template = parse_template(text).ok();
     match &variables.value {
-        Value::Map(variables) => rendered(scope, &template?, variables, None, span, frame),
+        Value::Map(entries) => {
+            rendered(scope, &template?, entries, None, span, frame.within(span, !is_open(variables)))
+        }
         Value::Unknown => template.map(|_| unknown(span)),
         _ => None,
     }

@@ -8,7 +8,7 @@ use crate::{
     directory::Directory,
     instances::{Instance, instances},
     module::{Called, Callees, Input, Location, Module},
-    scope::Scope,
+    scope::{Frame, Scope},
     syntax::Block,
     tree::{Refusal, identity, joined},
 };
@@ -90,6 +90,12 @@ fn called<'w>(
     depth: usize,
 ) -> Module<'w> {
     let reader = Reader { scope: module, block: call, instance, depth };
+    let is_unknown = |name: &str| !directory.variables.contains_key(name) && !name.starts_with('/');
+    for attribute in reader.arguments().filter(|attribute| is_unknown(&attribute.name)) {
+        let name = call.label(0).unwrap_or_default();
+        let reason = format!("module.{name} has no variable {}", attribute.name);
+        module.note_undeclared(&directory, Frame::of(attribute.file), attribute.name_span, &reason);
+    }
     let inputs = reader.arguments().map(|attribute| {
         let (value, cause) = module.causes().first_of(|| reader.value(attribute));
         (attribute.name.clone(), Input { value, cause })

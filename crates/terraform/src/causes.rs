@@ -1,6 +1,6 @@
 //! Why values are unknown.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
 
 use document::{SourceFile, Span};
 
@@ -16,11 +16,36 @@ pub struct UnknownCause {
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
     met: RefCell<Vec<UnknownCause>>,
+    /// References to what no file declares: Terraform refuses the module.
+    undeclared: RefCell<Vec<UnknownCause>>,
+    /// The places of all of them, each of which is reported once.
+    seen: RefCell<BTreeSet<(String, Span)>>,
 }
 
 impl Causes {
     pub(crate) fn clear(&self) {
         self.met.take();
+        self.undeclared.take();
+    }
+
+    /// Notes a reference to what no file declares, unless it is known.
+    pub(crate) fn note_undeclared(&self, cause: UnknownCause) {
+        if self.seen.borrow_mut().insert((cause.file.name.clone(), cause.span)) {
+            self.undeclared.borrow_mut().push(cause);
+        }
+    }
+
+    /// The references to what no file declares since the last call.
+    pub(crate) fn take_undeclared(&self) -> Vec<UnknownCause> {
+        self.undeclared.take()
+    }
+
+    /// Evaluates something that may fail, as the argument of `try`, without noting what is undeclared in it.
+    pub(crate) fn attempt<T>(&self, evaluate: impl FnOnce() -> T) -> T {
+        let before = self.undeclared.borrow().len();
+        let value = evaluate();
+        self.undeclared.borrow_mut().truncate(before);
+        value
     }
 
     /// Notes why a value is unknown.

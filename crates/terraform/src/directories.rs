@@ -67,7 +67,8 @@ impl Directories {
     /// The module of one text. No other file is read.
     pub(crate) fn alone(&self, file: Arc<SourceFile>) -> Rc<Directory> {
         let mut problems = self.problems.borrow_mut();
-        Rc::new(Directory::of(vec![file], Vec::new(), &Tree::default(), &self.interest, &mut problems))
+        let directory = Directory::of(vec![file], Vec::new(), &Tree::default(), &self.interest, &mut problems);
+        Rc::new(Directory { is_alone: true, ..directory })
     }
 
     /// The path of something in the tree.

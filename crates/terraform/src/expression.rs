@@ -47,7 +47,7 @@ fn json_value(scope: &dyn Scope, json: &Node, route: Option<&Route>, frame: Fram
     let value = match &json.value {
         Value::Text(source) if source.contains("${") || source.contains("%{") => {
             let template = parse_template(source).ok()?;
-            return Some(template_value(scope, &template, span, inner)?.placed(span));
+            return Some(template_value(scope, &template, span, inner.within(span, false))?.placed(span));
         }
         Value::List(items) => {
             let items = items.iter().enumerate();
@@ -93,6 +93,7 @@ pub(crate) fn native(scope: &dyn Scope, native: &Native, route: Option<&Route>, 
         Native::Variable(name) => match frame.bound(name.as_str()) {
             Some(value) if scope.spend(frame, cost(value)) => Some(value.clone()),
             Some(_) => Some(unknown(span)),
+            None if frame.is_in_template() => Some(scope.undeclared(frame, span, name.as_str())),
             None => Some(scope.unknown(frame, span, &format!("{} is not known here", name.as_str()))),
         },
         Native::Conditional(conditional) => operators::conditional(scope, conditional, inner),

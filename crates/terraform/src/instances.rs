@@ -90,7 +90,7 @@ impl Instance {
     /// Evaluates something for this instance.
     pub(crate) fn within<T>(&self, file: usize, depth: usize, evaluate: impl FnOnce(Frame<'_>) -> T) -> T {
         let binding = self.bound.as_ref().map(|(name, value)| Binding { name, value, next: None });
-        evaluate(Frame { file, bindings: binding.as_ref(), depth })
+        evaluate(Frame { bindings: binding.as_ref(), depth, ..Frame::of(file) })
     }
 
     /// The only one of a block.

@@ -15,7 +15,7 @@ use crate::{
     directory::Directory,
     evaluation::Evaluation,
     instances::{Instance, enabled},
-    scope::Provided,
+    scope::{Frame, Provided, Scope},
     syntax::Block,
 };
 
@@ -185,9 +185,34 @@ impl<'w> Module<'w> {
         self.evaluation.causes.first_of(evaluate)
     }
 
-    /// Why something that no file declares is unknown.
-    pub(crate) fn undeclared(&self, name: &str) -> String {
-        let files = if self.directory.is_partial { " in the files that could be read" } else { "" };
-        format!("{name} is not declared{files}")
+    /// The references to what no file declares since the last call. Terraform refuses each of them.
+    pub fn take_undeclared(&self) -> Vec<UnknownCause> {
+        self.evaluation.causes.take_undeclared()
+    }
+
+    /// The value of a reference to something that no file of a directory declares.
+    pub(crate) fn undeclared_in(&self, directory: &Directory, frame: Frame<'_>, span: Span, name: &str) -> Node {
+        let reason = if frame.is_in_template() {
+            format!("the template uses {name}, which the call does not pass")
+        } else {
+            let files = if directory.is_partial { " in the files that could be read" } else { "" };
+            format!("{name} is not declared{files}")
+        };
+        self.note_undeclared(directory, frame, span, &reason);
+        self.unknown(frame, span, &reason)
+    }
+
+    /// Notes that a directory does not declare something, if all of its files are known.
+    pub(crate) fn note_undeclared(&self, directory: &Directory, frame: Frame<'_>, span: Span, reason: &str) {
+        let is_generated = || directory.path.join("terragrunt.hcl").exists();
+        let is_whole = !directory.is_partial && !directory.is_alone && !directory.files.is_empty();
+        if self.provided.is_none() && (frame.is_in_template() || is_whole && !is_generated()) {
+            let span = frame.within.map_or(span, |text| text.at);
+            self.causes().note_undeclared(UnknownCause {
+                file: self.file(frame.file),
+                span,
+                reason: reason.to_owned(),
+            });
+        }
     }
 }

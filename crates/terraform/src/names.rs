@@ -3,7 +3,7 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use document::{Node, Route, SourceFile, Span};
+use document::{HOLE, Node, Route, SourceFile, Span};
 use hcl_edit::expr::{Expression as Native, TraversalOperator};
 
 use crate::{
@@ -39,8 +39,16 @@ impl Scope for Module<'_> {
             },
             ("each" | "count", _) => Some(self.unknown(frame, span, &format!("{root} is not known"))),
             _ if let Some(name) = name_of_resource(self, root, operators, frame) => Some(name.placed(span)),
-            _ => Some(attribute_of_resource(self, root, operators, span, frame)),
+            ("aws_iam_role", _) if let Some(arn) = arn_of_role(self, operators, span, frame) => Some(arn),
+            _ => match missing_resource(self, root, operators) {
+                Some(name) => Some(self.undeclared(frame, span, &name)),
+                None => Some(attribute_of_resource(self, root, operators, span, frame)),
+            },
         }
+    }
+
+    fn undeclared(&self, frame: Frame<'_>, span: Span, name: &str) -> Node {
+        self.undeclared_in(&self.directory, frame, span, name)
     }
 
     fn read_file(&self, path: &str) -> Result<String, Refusal> {
@@ -65,6 +73,30 @@ impl Scope for Module<'_> {
 
     fn is_called(&self) -> bool {
         self.inputs.is_some()
+    }
+}
+
+/// The resource or data source that a reference names, if the module does not declare it. The types of resources have a provider's
+/// name before an underscore.
+fn missing_resource(module: &Module<'_>, root: &str, operators: &[&TraversalOperator]) -> Option<String> {
+    let directory = &module.directory;
+    let mut names = operators.iter().map(|operator| attribute_name(operator));
+    let mut next = || names.next().flatten();
+    let (blocks, kind, name) = match root {
+        "data" => (&directory.data, next()?, next()?),
+        _ if root.contains('_') => (&directory.resources, root, next()?),
+        _ => return None,
+    };
+    let is_declared = blocks.iter().any(|block| block.label(0) == Some(kind) && block.label(1) == Some(name));
+    if root == "data" {
+        return (!is_declared).then(|| format!("data.{kind}.{name}"));
+    }
+    let known = module.evaluation.directories.interest.attributes.iter().find(|(own, _)| *own == kind);
+    let attribute = next().filter(|attribute| known.is_some_and(|(_, all)| !all.contains(attribute)));
+    match attribute {
+        _ if !is_declared => Some(format!("{kind}.{name}")),
+        Some(attribute) => Some(format!("the attribute {attribute} of {kind}.{name}")),
+        None => None,
     }
 }
 
@@ -97,6 +129,26 @@ fn template_file(
         evaluate(module, &attribute.expression, Frame { depth: frame.depth + 1, ..Frame::of(attribute.file) })
     };
     Some((value("template")?, value("vars")))
+}
+
+/// The ARN of a role of this module, as far as its block says its path and name.
+fn arn_of_role(module: &Module<'_>, operators: &[&TraversalOperator], span: Span, frame: Frame<'_>) -> Option<Node> {
+    let [name, attribute] = operators else { return None };
+    let name = attribute_name(name).filter(|_| attribute_name(attribute) == Some("arn"))?;
+    let directory = Rc::clone(&module.directory);
+    let is_it = |block: &&Block| block.label(0) == Some("aws_iam_role") && block.label(1) == Some(name);
+    let body = &directory.resources.iter().find(is_it)?.body;
+    if ["count", "for_each"].iter().any(|name| body.attribute(name).is_some()) {
+        return None;
+    }
+    let part = |name: &str| {
+        let argument = body.attribute(name)?;
+        let frame = Frame { depth: frame.depth + 1, ..Frame::of(argument.file) };
+        Some(evaluate(module, &argument.expression, frame)?.as_text().unwrap_or_else(|| HOLE.to_string()))
+    };
+    let path = part("path").unwrap_or_else(|| "/".to_owned());
+    let name = part("name")?;
+    Some(text(format!("arn:{HOLE}:iam::{HOLE}:role{path}{name}"), span))
 }
 
 /// The attribute `name` of a resource of this module that has one instance, if its block says it.

@@ -26,7 +26,10 @@ pub(crate) fn of_call(
     let elsewhere = || Some(attribute_of_resource(module, "module", operators, span, frame));
     let (first, rest) = operators.split_first()?;
     let call = directory.calls.iter().find(|call| call.label(0) == attribute_name(first));
-    let Some(call) = call else { return elsewhere() };
+    let Some(call) = call else {
+        let name = attribute_name(first).map(|name| format!("module.{name}"));
+        return name.map_or_else(elsewhere, |name| Some(module.undeclared(frame, span, &name)));
+    };
     // To find a directory takes longer than other references do.
     if !module.spend(frame, 50) {
         return Some(unknown(span));

@@ -20,6 +20,17 @@ pub(crate) struct Frame<'f> {
     pub(crate) file: usize,
     pub(crate) bindings: Option<&'f Binding<'f>>,
     pub(crate) depth: usize,
+    /// The place of another text that the expression is in, whose bytes its spans count.
+    pub(crate) within: Option<Text>,
+}
+
+/// A text with expressions that is no file of the module.
+#[derive(Clone, Copy)]
+pub(crate) struct Text {
+    /// Where the module uses it.
+    pub(crate) at: Span,
+    /// Whether it is a template, which knows only its variables, and all of these are known.
+    pub(crate) is_template: bool,
 }
 
 /// A name that is known within an expression: of `for`, `each` and `count`.
@@ -31,12 +42,23 @@ pub(crate) struct Binding<'f> {
 
 impl<'f> Frame<'f> {
     pub(crate) fn of(file: usize) -> Self {
-        Self { file, bindings: None, depth: 0 }
+        Self { file, bindings: None, depth: 0, within: None }
+    }
+
+    /// In a text at `at`.
+    pub(crate) fn within(self, at: Span, is_template: bool) -> Self {
+        let at = self.within.map_or(at, |outer| outer.at);
+        Self { within: Some(Text { at, is_template }), ..self }
     }
 
     /// The same, one level deeper.
     pub(crate) fn deeper(self) -> Self {
         Self { depth: self.depth + 1, ..self }
+    }
+
+    /// Whether only the variables of a template are known.
+    pub(crate) fn is_in_template(self) -> bool {
+        self.within.is_some_and(|text| text.is_template)
     }
 
     /// The value that a name is bound to.
@@ -71,6 +93,9 @@ pub(crate) trait Scope {
 
     /// Why values are unknown.
     fn causes(&self) -> &Causes;
+
+    /// An unknown value that no file declares, and why: `reason` follows its name.
+    fn undeclared(&self, frame: Frame<'_>, span: Span, name: &str) -> Node;
 
     /// The place and the functions of a provided module; `None` for a user's module.
     fn provided(&self) -> Option<Provided>;

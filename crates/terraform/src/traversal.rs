@@ -26,6 +26,9 @@ pub(crate) fn traversal(scope: &dyn Scope, traversal: &Traversal, span: Span, fr
         }
         return follow(scope, bound.clone(), &operators, span, frame);
     }
+    if frame.is_in_template() {
+        return Some(scope.undeclared(frame, span, root));
+    }
     scope.reference(root, &operators, span, frame)
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn local(
 ) -> Option<Node> {
     let directory = Rc::clone(&module.directory);
     let Some(attribute) = directory.locals.get(name) else {
-        return Some(module.unknown(frame, span, &module.undeclared(&format!("local.{name}"))));
+        return Some(module.undeclared(frame, span, &format!("local.{name}")));
     };
     remembered(module, &format!("local.{name}"), steps, attribute.file, frame, span, |frame| {
         evaluate(module, &attribute.expression, frame)
@@ -49,7 +49,7 @@ pub(crate) fn variable(
 ) -> Option<Node> {
     let directory = Rc::clone(&module.directory);
     let Some(block) = directory.variables.get(name) else {
-        return Some(module.unknown(frame, span, &module.undeclared(&format!("var.{name}"))));
+        return Some(module.undeclared(frame, span, &format!("var.{name}")));
     };
     if is_sensitive(block) {
         return Some(module.unknown(frame, span, &format!("var.{name} is sensitive")));
@@ -78,7 +78,16 @@ pub(crate) fn variable(
         None => directory.values.get(name),
     };
     let Some(attribute) = set.or(default) else {
-        return Some(module.unknown(frame, span, &format!("var.{name} has no value")));
+        let reason = format!("var.{name} has no value");
+        if module.inputs.is_some() {
+            module.note_undeclared(
+                &directory,
+                frame,
+                span,
+                &format!("{reason}: the call of its module does not set it"),
+            );
+        }
+        return Some(module.unknown(frame, span, &reason));
     };
     remembered(module, &known, steps, attribute.file, frame, span, |frame| {
         let mut value = evaluate(module, &attribute.expression, frame)?;
@@ -100,7 +109,7 @@ pub(crate) fn output(
 ) -> Option<Node> {
     let shown = format!("{}.{name}", module.address);
     let Some(block) = module.directory.outputs.get(name) else {
-        return Some(caller.unknown(frame, span, &module.undeclared(&shown)));
+        return Some(caller.undeclared_in(&module.directory, frame, span, &shown));
     };
     let attribute = block.body.attribute("value")?;
     if is_sensitive(block) {
@@ -129,7 +138,7 @@ fn remembered(
         Some(known) => known,
         None => {
             module.known.borrow_mut().insert(name.to_owned(), Known::Open);
-            let inner = Frame { file, bindings: None, depth: frame.depth + 1 };
+            let inner = Frame { depth: frame.depth + 1, ..Frame::of(file) };
             let (value, cause) = module.causes().first_of(|| evaluate(inner));
             let value = value.map(|mut value| {
                 if depth(&value) > MAX_NESTING {

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::definition::Text;
+use crate::definition::{
+    Dialect, Text, Undeclared,
+    api::{self, Departure, Shape, departures_from},
+};
 use document::{HOLE, Node, SourceFile, Span, Value};
 
 /// The kinds of resource that are checked.
@@ -66,6 +69,19 @@ impl ResourceKind {
         name_key
     }
 
+    /// What App Mesh's API says of it.
+    pub(crate) fn shape(self) -> &'static Shape {
+        match self {
+            Self::Mesh => &api::MESH,
+            Self::VirtualNode => &api::VIRTUAL_NODE,
+            Self::VirtualRouter => &api::VIRTUAL_ROUTER,
+            Self::Route => &api::ROUTE,
+            Self::VirtualService => &api::VIRTUAL_SERVICE,
+            Self::VirtualGateway => &api::VIRTUAL_GATEWAY,
+            Self::GatewayRoute => &api::GATEWAY_ROUTE,
+        }
+    }
+
     /// The kind of the resource that it is a rule of.
     pub fn owner(self) -> Option<Self> {
         match self {
@@ -88,6 +104,12 @@ pub struct Resource {
     pub owner: Option<Text>,
     /// The complete resource, spelled as in the API: `meshName`, `spec`…
     pub node: Node,
+    /// The spelling of its keys in the file.
+    pub dialect: Dialect,
+    /// Where it departs from App Mesh's API, as the file spells it.
+    pub departures: Vec<Departure>,
+    /// References to what the input does not declare.
+    pub undeclared: Vec<Undeclared>,
     /// The bytes that findings about all of it point at: its name, or its logical ID.
     pub span: Span,
     /// The file that it is from.
@@ -144,6 +166,9 @@ impl Resource {
             name: text(&node, kind.name_key()),
             owner: kind.owner().map(|owner| text(&node, owner.name_key())),
             node,
+            dialect: Dialect::Ecs,
+            departures: Vec::new(),
+            undeclared: Vec::new(),
             span,
             file,
             presence,
@@ -275,5 +300,6 @@ fn bare(file: &Arc<SourceFile>, body: &Node) -> Option<Resource> {
 fn read(file: &Arc<SourceFile>, kind: ResourceKind, body: &Node) -> Option<Resource> {
     let span = body.get(kind.name_key()).filter(|name| name.text().is_some())?.place.span;
     body.get("meshName")?.text()?;
-    Some(Resource::new(file.clone(), kind, body.clone(), span, Presence::Exported))
+    let departures = departures_from(body, kind.shape(), Dialect::Ecs, true);
+    Some(Resource { departures, ..Resource::new(file.clone(), kind, body.clone(), span, Presence::Exported) })
 }

@@ -76,6 +76,10 @@ pub struct Container {
     pub log_driver: Field<Text>,
     /// The names of the options of its log driver.
     pub log_options: List<Field<Text>>,
+    /// The group that the driver `awslogs` writes to.
+    pub log_group: Field<Text>,
+    /// Whether `awslogs` creates the group.
+    pub creates_log_group: Field<Text>,
     /// Whether ECS starts it again when it exits.
     pub restart_policy: Field<RestartPolicy>,
     /// Whether it has all privileges of the host.

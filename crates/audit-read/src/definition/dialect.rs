@@ -32,13 +32,24 @@ const ARGUMENTS: [(&str, &str); 6] = [
 ];
 
 /// The keys that differ by more than their first letter, as ECS and as CloudFormation spells them. Source:
-/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ecs-taskdefinition.html>
-const CAPITALS: [(&str, &str); 5] = [
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ecs-taskdefinition.html>,
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/AWS_AppMesh.html>
+const CAPITALS: [(&str, &str); 15] = [
     ("properties", "ProxyConfigurationProperties"),
     ("efsVolumeConfiguration", "EFSVolumeConfiguration"),
     ("fsxWindowsFileServerVolumeConfiguration", "FSxWindowsFileServerVolumeConfiguration"),
     ("fileSystemId", "FilesystemId"),
     ("iam", "IAM"),
+    ("placementStrategy", "PlacementStrategies"),
+    ("acm", "ACM"),
+    ("awsCloudMap", "AWSCloudMap"),
+    ("dns", "DNS"),
+    ("grpc", "GRPC"),
+    ("http", "HTTP"),
+    ("http2", "HTTP2"),
+    ("sds", "SDS"),
+    ("tcp", "TCP"),
+    ("tls", "TLS"),
 ];
 
 /// The keys of containers and of their parts that texts name, as ECS spells them. No word of prose and no field of

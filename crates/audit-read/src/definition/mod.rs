@@ -10,8 +10,10 @@ mod reader;
 mod role;
 mod tag;
 mod task;
+mod undeclared;
 mod volume;
 
+pub(crate) use self::undeclared::{DECLARE, forget_excerpts};
 pub use self::{
     container::{
         Container, ContainerHealthCheck, DEFAULT_STOP_TIMEOUT, Dependency, MountPoint, PortMapping, RestartPolicy,
@@ -28,5 +30,6 @@ pub use self::{
         Argument, HashiCorpModule, LoadBalancer, LostTag, ModuleCall, Network, ProxyConfiguration, Refusal,
         ServiceSettings, ServiceUse, TaskDefinition,
     },
+    undeclared::Undeclared,
     volume::{FileSystem, Volume},
 };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    api::departures,
+    api::{Departure, SERVICE, departures, departures_from},
     container::{
         Container, ContainerHealthCheck, Dependency, MountPoint, PortMapping, RestartPolicy, Secret, Ulimit, Variable,
     },
@@ -60,6 +60,7 @@ impl TaskDefinition {
                 repeated_keys: node.repeated_keys(),
                 departures,
                 unread,
+                undeclared: Vec::new(),
                 place: reader.place(),
                 shown_family: reader.shown("family"),
                 family,
@@ -87,12 +88,12 @@ pub fn service_use(
         capacity_providers: reader.maps("capacityProviderStrategy", |item| item.text("capacityProvider")),
         tags: reader.maps("tags", Tag::read),
         load_balancers: reader.maps("loadBalancers", LoadBalancer::read),
-        settings: Some(settings(&reader)),
+        settings: Some(settings(&reader, departures_from(node, &SERVICE, dialect, false))),
         place: reader.place(),
     })
 }
 
-fn settings(reader: &MapReader<'_>) -> ServiceSettings {
+fn settings(reader: &MapReader<'_>, departures: Vec<Departure>) -> ServiceSettings {
     let percent = |key| reader.map("deploymentConfiguration", |deployment| deployment.number(key)).flatten();
     let network = |network: &MapReader<'_>| network.map("awsvpcConfiguration", Network::read);
     ServiceSettings {
@@ -101,6 +102,16 @@ fn settings(reader: &MapReader<'_>) -> ServiceSettings {
         scheduling: reader.text("schedulingStrategy"),
         minimum_percent: percent("minimumHealthyPercent"),
         maximum_percent: percent("maximumPercent"),
+        role: reader.text("role"),
+        platform_version: reader.text("platformVersion"),
+        placements: ["placementStrategy", "placementConstraints"]
+            .into_iter()
+            .filter_map(|key| {
+                let list = reader.maps(key, |_| ());
+                (!list.items.is_empty()).then_some((key, list.place))
+            })
+            .collect(),
+        departures,
     }
 }
 
@@ -120,6 +131,10 @@ fn container(reader: &MapReader<'_>) -> Container {
     });
     let (added_capabilities, init_process) = linux_parameters(&linux);
     let logs = reader.map("logConfiguration", |logs| (logs.text("logDriver"), logs.keys("options")));
+    let of_options = |options: &MapReader<'_>| options.own_text("awslogs-group");
+    let log_group = reader.map("logConfiguration", |logs| logs.map("options", of_options).flatten()).flatten();
+    let creates = |options: &MapReader<'_>| options.own_text("awslogs-create-group");
+    let creates_log_group = reader.map("logConfiguration", |logs| logs.map("options", creates).flatten()).flatten();
     let (log_driver, log_options) = match logs.value {
         Maybe::Known(logs) => logs,
         Maybe::Absent => {
@@ -169,6 +184,8 @@ fn container(reader: &MapReader<'_>) -> Container {
         init_process,
         log_driver,
         log_options,
+        log_group,
+        creates_log_group,
         place: reader.place(),
         shown_name: reader.shown("name"),
         name,

@@ -157,6 +157,13 @@ impl<'n> MapReader<'n> {
         self.field(key, move |node| text(node, dialect).map(|text| dialect.open_placeholders(text)), "a string")
     }
 
+    /// A string under a name of the user's or of a driver.
+    pub(super) fn own_text(&self, name: &str) -> Field<Text> {
+        let Some(node) = self.node.get(name) else { return Field { value: Maybe::Absent, place: self.absent(name) } };
+        let text = text(node, self.dialect).map(|text| self.dialect.open_placeholders(text));
+        Field { value: text.map_or(Maybe::Unknown, Maybe::Known), place: node.place.clone() }
+    }
+
     /// A string as it is: a program or shell in the container may read what looks like a placeholder.
     pub(super) fn literal(&self, key: &str) -> Field<Text> {
         let dialect = self.dialect;

@@ -10,6 +10,7 @@ use super::{
     reader::record,
     role::IamRole,
     tag::Tag,
+    undeclared::Undeclared,
     volume::Volume,
 };
 use document::{Place, RepeatedKey, SourceFile, Span};
@@ -76,6 +77,8 @@ pub struct TaskDefinition {
     pub departures: Vec<Departure>,
     /// The values that no rule reads.
     pub unread: Vec<Unread>,
+    /// References of it and of its services and roles to what the input does not declare.
+    pub undeclared: Vec<Undeclared>,
     /// Its place in the file.
     pub place: Place,
 }
@@ -336,6 +339,14 @@ pub struct ServiceSettings {
     /// The percentages of its tasks that run at least and at most while it is deployed.
     pub minimum_percent: Field<u64>,
     pub maximum_percent: Field<u64>,
+    /// The role with which ECS registers its tasks at a load balancer.
+    pub role: Field<Text>,
+    /// The version of Fargate.
+    pub platform_version: Field<Text>,
+    /// The keys that place tasks on instances, with the places of the rules that they have.
+    pub placements: Vec<(&'static str, Place)>,
+    /// Where it departs from ECS's API.
+    pub departures: Vec<Departure>,
 }
 
 record! {

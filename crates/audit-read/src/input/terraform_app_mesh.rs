@@ -3,62 +3,90 @@
 
 use std::sync::Arc;
 
-use crate::app_mesh::{Presence, Resource, ResourceKind};
+use crate::{
+    app_mesh::{Presence, Resource, ResourceKind},
+    definition::{
+        Dialect,
+        api::{Accepts, Key, Shape, departures_from},
+    },
+};
 use document::{Entry, Node, Place, SourceFile, Span, Value};
 
 /// Before the kind, in the type of a resource.
 const TYPES: &str = "aws_appmesh_";
 
-/// Blocks that may be repeated, and the lists of the API that they are.
-const REPEATED: [(&str, &str); 5] = [
-    ("listener", "listeners"),
-    ("backend", "backends"),
-    ("weighted_target", "weightedTargets"),
-    ("header", "headers"),
-    ("metadata", "metadata"),
-];
-
-/// Reads a resource of App Mesh of this type with its attributes; `None` if it is another resource.
-pub(super) fn read(file: &Arc<SourceFile>, kind: &str, address: &str, values: &Node, span: Span) -> Option<Resource> {
+/// Reads a resource of App Mesh of this type with its attributes; `None` if it is another resource. A plan or state has values
+/// also for what is not set.
+pub(super) fn read(
+    file: &Arc<SourceFile>,
+    kind: &str,
+    address: &str,
+    values: &Node,
+    span: Span,
+    has_all: bool,
+) -> Option<Resource> {
     let name = camel_case(kind.strip_prefix(TYPES)?);
     let kind = ResourceKind::ALL.into_iter().find(|kind| kind.key() == name)?;
-    let mut body = spelled_as_the_api(values);
+    let mut body = spelled_as_the_api(values, kind.shape(), has_all);
     if let Value::Map(entries) = &mut body.value {
         let own_name = entries.iter_mut().filter(|entry| entry.key == "name");
         own_name.for_each(|entry| kind.name_key().clone_into(&mut entry.key));
     }
-    let mut read = Resource::new(file.clone(), kind, body, span, Presence::Declared);
-    address.clone_into(&mut read.address);
-    Some(read)
+    let departures = departures_from(&body, kind.shape(), Dialect::Ecs, true);
+    let read = Resource::new(file.clone(), kind, body, span, Presence::Declared);
+    Some(Resource { dialect: Dialect::Terraform, departures, address: address.to_owned(), ..read })
 }
 
-/// A value with the keys of the API, without attributes that are not set.
-fn spelled_as_the_api(node: &Node) -> Node {
+/// A map with the keys of the API, without attributes that are not set. A key that the API does not have stays as it is.
+fn spelled_as_the_api(node: &Node, shape: &Shape, has_all: bool) -> Node {
     let value = match &node.value {
-        Value::Map(entries) => Value::Map(entries.iter().filter_map(spelled_entry).collect()),
+        Value::Map(entries) => {
+            Value::Map(entries.iter().filter_map(|entry| spelled_entry(entry, shape, has_all)).collect())
+        }
         other => other.clone(),
     };
     Node { value, place: Place::fixed(node.place.span) }
 }
 
-fn spelled_entry(Entry { key, key_span, node, .. }: &Entry) -> Option<Entry> {
-    if let Some((_, list)) = REPEATED.iter().find(|(block, _)| block == key) {
-        let value = match &node.value {
-            Value::List(blocks) => Value::List(blocks.iter().map(spelled_as_the_api).collect()),
-            other => other.clone(),
-        };
-        let node = Node { value, place: Place::fixed(node.place.span) };
-        return Some(Entry::new(*list, *key_span, node));
-    }
-    let node = match &node.value {
-        // A block that may not be repeated is a list of at most one item.
-        Value::List(blocks) => spelled_as_the_api(blocks.first()?),
-        Value::Text(text) if text.is_empty() => return None,
-        // The provider's state has 0 for numbers that are not set. The weight of a target is always set.
-        Value::Number(number) if number == "0" && key != "weight" => return None,
-        _ => spelled_as_the_api(node),
+fn spelled_entry(Entry { key, key_span, node, .. }: &Entry, shape: &Shape, has_all: bool) -> Option<Entry> {
+    let name = camel_case(key);
+    // A block that may be repeated has the singular.
+    let is_it = |own: &&Key| own.name.strip_prefix(&name).is_some_and(|rest| matches!(rest, "" | "s"));
+    let Some(own) = shape.keys.iter().find(is_it) else {
+        return Some(Entry::new(key.as_str(), *key_span, node.clone()));
     };
-    Some(Entry::new(camel_case(key), *key_span, node))
+    let value = spelled_value(node, &own.accepts, has_all)?;
+    let is_unset = match &value.value {
+        Value::Text(text) => text.is_empty(),
+        Value::Number(number) => number == "0" && has_all && !own.is_required,
+        Value::List(items) => items.is_empty() && !own.is_required,
+        _ => false,
+    };
+    (!is_unset).then(|| Entry::new(own.name, *key_span, value))
+}
+
+/// `None` for a block that is not there.
+fn spelled_value(node: &Node, accepts: &Accepts, has_all: bool) -> Option<Node> {
+    let place = || Place::fixed(node.place.span);
+    match (accepts, &node.value) {
+        // A block that may not be repeated is a list of at most one item.
+        (Accepts::Map(shape) | Accepts::Union(shape), Value::List(blocks)) => {
+            Some(spelled_as_the_api(blocks.first()?, shape, has_all))
+        }
+        (Accepts::Map(shape) | Accepts::Union(shape), _) => Some(spelled_as_the_api(node, shape, has_all)),
+        (Accepts::Counted(.., items), _) => spelled_value(node, items, has_all),
+        (Accepts::Maps(shape), Value::List(blocks)) => {
+            let blocks = blocks.iter().map(|block| spelled_as_the_api(block, shape, has_all));
+            Some(Node { value: Value::List(blocks.collect()), place: place() })
+        }
+        // A map of names and values, which the API has as a list.
+        (Accepts::Maps(_), Value::Map(_)) => Some(Node { value: Value::Unknown, place: place() }),
+        // Terraform converts strings.
+        (Accepts::Whole(..), Value::Text(text)) if text.parse::<i64>().is_ok() => {
+            Some(Node { value: Value::Number(text.clone()), place: place() })
+        }
+        _ => Some(Node { value: node.value.clone(), place: place() }),
+    }
 }
 
 /// `virtual_node_name` is `virtualNodeName`.

@@ -16,12 +16,14 @@ const SAME_FORM: [(&str, &str); 9] = [
     ("execution_role_arn", "executionRoleArn"),
 ];
 
-const SAME_FORM_OF_SERVICE: [(&str, &str); 5] = [
+const SAME_FORM_OF_SERVICE: [(&str, &str); 7] = [
     ("cluster", "cluster"),
     ("name", "serviceName"),
     ("propagate_tags", "propagateTags"),
     ("launch_type", "launchType"),
     ("scheduling_strategy", "schedulingStrategy"),
+    ("iam_role", "role"),
+    ("platform_version", "platformVersion"),
 ];
 
 /// The attribute of a service that is true or false.
@@ -63,6 +65,8 @@ pub(super) fn service_node(values: &Node, place: &Place) -> Node {
     let nested = |own, names| nested_blocks(values, own, names);
     let strategy = nested("capacity_provider_strategy", &[("capacity_provider", "capacityProvider")]);
     let balancers = nested("load_balancer", &[("container_name", "containerName")]);
+    let strategies = nested("ordered_placement_strategy", &[("type", "type"), ("field", "field")]);
+    let constraints = nested("placement_constraints", &[("type", "type"), ("expression", "expression")]);
     let deployment = deployment(values, place);
     let network = single_block(values, "network_configuration", |block| {
         let subnets = block.get("subnets").map(|subnets| entry("subnets", subnets.clone()));
@@ -76,6 +80,8 @@ pub(super) fn service_node(values: &Node, place: &Place) -> Node {
     entries.extend(controller.map(|node| entry("deploymentController", node)));
     entries.extend(strategy.map(|node| entry("capacityProviderStrategy", node)));
     entries.extend(balancers.map(|node| entry("loadBalancers", node)));
+    entries.extend(strategies.map(|node| entry("placementStrategy", node)));
+    entries.extend(constraints.map(|node| entry("placementConstraints", node)));
     entries.extend(tags(values).map(|node| entry("tags", node)));
     Node { value: Value::Map(entries), place: place.clone() }
 }

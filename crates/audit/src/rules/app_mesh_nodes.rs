@@ -1,6 +1,6 @@
 //! App Mesh: the end of the service, and the resources of a mesh: virtual nodes and virtual services.
 
-use std::{collections::BTreeSet, net::IpAddr, ops::RangeInclusive};
+use std::{collections::BTreeSet, net::IpAddr};
 
 use super::{prelude::*, service::shown};
 use crate::{
@@ -121,14 +121,6 @@ fn exported_meshes(resources: &Resources) -> Vec<&str> {
     meshes.filter_map(|mesh| mesh.name.whole()).collect()
 }
 
-/// The ranges that App Mesh accepts.
-const RANGES: [(&str, RangeInclusive<i64>); 4] = [
-    ("healthyThreshold", 2..=10),
-    ("unhealthyThreshold", 2..=10),
-    ("intervalMillis", 5000..=300_000),
-    ("timeoutMillis", 2000..=60_000),
-];
-
 pub(super) static APPMESH_HEALTH_CHECK: Rule =
     Rule::of_resources(page!("appmesh-health-check", in APP_MESH), check_health_check);
 
@@ -136,7 +128,9 @@ fn check_health_check(resources: &Resources, _: &[Subject<'_>], findings: &mut R
     for resource in WITH_ENVOY.iter().flat_map(|kind| resources.of(*kind)) {
         for listener in resource.spec("listeners").map(Node::items).unwrap_or_default() {
             let Some(check) = listener.get("healthCheck") else { continue };
-            for (span, wrong, help) in defects(check).into_iter().chain(other_port(listener, check)) {
+            // If a value is out of its range, its relation to others is not reported.
+            let late = late(check).filter(|_| resource.departures.is_empty());
+            for (span, wrong, help) in late.into_iter().chain(path(check)).chain(other_port(listener, check)) {
                 let message = format!("the health check of {} {wrong}", resource.label());
                 findings(resource, Draft::new(span, message, help));
             }
@@ -146,29 +140,12 @@ fn check_health_check(resources: &Resources, _: &[Subject<'_>], findings: &mut R
 
 type Defect = (Span, String, String);
 
-fn defects(check: &Node) -> Vec<Defect> {
-    let mut out: Vec<Defect> = RANGES.iter().filter_map(|(key, range)| out_of_range(check, key, range)).collect();
-    // If a value is out of its range, its relation to others is not reported.
-    if out.is_empty() {
-        out.extend(late(check));
-    }
-    out.extend(path(check));
-    out
-}
-
 /// The health check must use the port of the listener.
 fn other_port(listener: &Node, check: &Node) -> Option<Defect> {
     let node = check.get("port")?;
     let (checked, port): (i64, i64) = (node.number()?, listener.get("portMapping")?.get("port")?.number()?);
     let wrong = format!("connects to port {checked}, but the listener is on {port}");
     (checked != port).then(|| (node.place.span, wrong, "give both the same port".to_owned()))
-}
-
-fn out_of_range(check: &Node, key: &str, range: &RangeInclusive<i64>) -> Option<Defect> {
-    let node = check.get(key)?;
-    let value = node.number().filter(|value| !range.contains(value))?;
-    let help = format!("choose a value from {} to {}", range.start(), range.end());
-    Some((node.place.span, format!("has the {key} {value}"), help))
 }
 
 fn late(check: &Node) -> Option<Defect> {

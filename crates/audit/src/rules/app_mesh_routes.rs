@@ -5,33 +5,10 @@ use std::collections::BTreeSet;
 use super::{app_mesh_nodes::report_missing, prelude::*};
 use crate::rule::ResourceFindings;
 use audit_read::app_mesh::{Presence, Reference, Resource, ResourceKind, Resources};
-use document::{Node, Value};
+use document::Node;
 
-/// The maximum number of headers.
-const MOST: usize = 10;
 const ROUTE: &[ResourceKind] = &[ResourceKind::Route];
 const ROUTES: &[ResourceKind] = &[ResourceKind::Route, ResourceKind::GatewayRoute];
-
-pub(super) static APPMESH_ROUTE_HEADERS: Rule =
-    Rule::once_per_resource(page!("appmesh-route-headers", in APP_MESH), ROUTE, check_route_headers);
-
-fn check_route_headers(_: &Resources, route: &Resource) -> Option<Draft> {
-    let matched = route.route()?.1.get("match")?;
-    let headers = matched.get("headers").or_else(|| matched.get("metadata"))?;
-    let count = headers.items().iter().filter(|item| !matches!(item.value, Value::Unknown)).count();
-    let message = format!("{} matches by {count} headers", route.label());
-    let help = format!("match by at most {MOST}, or split the route");
-    (count > MOST).then(|| Draft::new(headers.place.span, message, help))
-}
-
-pub(super) static APPMESH_ROUTE_PRIORITY: Rule =
-    Rule::once_per_resource(page!("appmesh-route-priority", in APP_MESH), ROUTE, check_route_priority);
-
-fn check_route_priority(_: &Resources, route: &Resource) -> Option<Draft> {
-    let priority = route.spec("priority").and_then(Node::number::<i64>).filter(|it| !(0..=1000).contains(it))?;
-    let message = format!("{} has the priority {priority}", route.label());
-    Some(Draft::new(route.span_of("priority"), message, "choose a priority from 0 (first) to 1000 (last)"))
-}
 
 pub(super) static APPMESH_ROUTE_PRIORITY_CLASH: Rule =
     Rule::of_resources(page!("appmesh-route-priority-clash", in APP_MESH), check_route_priority_clash);

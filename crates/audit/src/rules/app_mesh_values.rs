@@ -1,99 +1,96 @@
-//! Values in the specifications of App Mesh's resources. Source:
+//! Keys and values in the resources of App Mesh. Source:
 //! <https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_Types.html>
 
-use super::prelude::*;
-use crate::rule::ResourceFindings;
-use audit_read::app_mesh::{Resource, ResourceKind, Resources};
-use document::{HOLE, Node, Span, Value};
+use super::{prelude::*, values::refused};
+use crate::{rule::ResourceFindings, spelling::nearest};
+use audit_read::{
+    app_mesh::{Presence, Resource, ResourceKind, Resources},
+    definition::{
+        Dialect,
+        api::{Accepts, Departure, Fault},
+    },
+};
+use document::{HOLE, Node, Span};
+use std::sync::Arc;
 
 pub(super) static APPMESH_VALUE: Rule = Rule::of_resources(page!("appmesh-value", in APP_MESH), check_values);
 
 /// The protocols of listeners and routes.
 const PROTOCOLS: [&str; 4] = ["http", "http2", "grpc", "tcp"];
 
-/// Keys whose text is one of a few, and the key of the map that they are in. An empty owner is any.
-const CLOSED: [(&str, &str, &[&str]); 8] = [
-    ("portMapping", "protocol", &PROTOCOLS),
-    ("", "unit", &["s", "ms"]),
-    ("tls", "mode", &["STRICT", "PERMISSIVE", "DISABLED"]),
-    ("egressFilter", "type", &["ALLOW_ALL", "DROP_ALL"]),
-    ("", "httpRetryEvents", &["server-error", "gateway-error", "client-error", "stream-error"]),
-    ("", "tcpRetryEvents", &["connection-error"]),
-    ("", "grpcRetryEvents", &["cancelled", "deadline-exceeded", "internal", "resource-exhausted", "unavailable"]),
-    ("dns", "responseType", &["LOADBALANCER", "ENDPOINTS"]),
-];
-
-/// Maps that have exactly one of these keys.
-const UNIONS: [(&str, &[&str]); 3] = [
-    ("provider", &["virtualNode", "virtualRouter"]),
-    ("serviceDiscovery", &["dns", "awsCloudMap"]),
-    ("certificate", &["acm", "file", "sds"]),
-];
-
-/// The keys that a map needs.
-const REQUIRED: [(&str, &[&str]); 2] = [("retryPolicy", &["maxRetries", "perRetryTimeout"]), ("tls", &["certificate"])];
-
 /// The bytes of a value, what is wrong with it, and how to correct it.
 type Defect = (Span, String, String);
 
 fn check_values(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for resource in ResourceKind::ALL.iter().flat_map(|kind| resources.of(*kind)) {
-        let Some(spec) = resource.node.get("spec") else { continue };
-        let mut defects = Vec::new();
-        walk("spec", spec, &mut defects);
-        defects.extend(of_listeners(resource));
-        defects.extend(of_match(resource));
-        for (span, wrong, help) in defects {
+        for departure in &resource.departures {
+            if let Some(draft) = draft(resource, departure) {
+                findings(resource, draft);
+            }
+        }
+        if let Some(other) = namesake(resources, resource) {
+            let message = format!("two resources are {} in one mesh", resource.label());
+            let draft = Draft::new(resource.span, message, "rename one of the two");
+            findings(resource, draft.note(other.span, "the other one"));
+        }
+        for (span, wrong, help) in of_listeners(resource).into_iter().chain(of_match(resource)) {
             findings(resource, Draft::new(span, format!("{} {wrong}", resource.label()), help));
         }
     }
 }
 
-/// Judges a map that is called `owner`, and what it contains. The items of a list have the name of the list.
-fn walk(owner: &str, node: &Node, defects: &mut Vec<Defect>) {
-    for item in node.items() {
-        walk(owner, item, defects);
-    }
-    let has = |key: &str| node.get(key).is_some();
-    let is_map = matches!(node.value, Value::Map(_));
-    for (_, keys) in UNIONS.iter().filter(|(name, _)| *name == owner && is_map) {
-        let found: Vec<&str> = keys.iter().filter(|key| has(key)).copied().collect();
-        if found.len() > 1 {
-            let wrong = format!("has {} in {owner}, which takes one of them", found.join(" and "));
-            defects.push((node.place.span, wrong, format!("keep {} alone", found.join(" or "))));
-        }
-    }
-    // The TLS of a client policy has no certificate of its own.
-    let is_of_listener = owner != "tls" || has("mode");
-    let is_off = node.get("mode").and_then(Node::text).is_some_and(|mode| mode == "DISABLED" || mode.contains(HOLE));
-    for (_, keys) in REQUIRED.iter().filter(|(name, _)| *name == owner && is_map && is_of_listener && !is_off) {
-        if let Some(missing) = keys.iter().find(|key| !has(key)) {
-            let wrong = format!("has no {missing} in {owner}");
-            defects.push((node.place.span, wrong, format!("add {missing}: App Mesh refuses {owner} without it")));
-        }
-    }
-    for entry in node.entries() {
-        for (_, key, allowed) in
-            CLOSED.iter().filter(|(of, key, _)| (of.is_empty() || *of == owner) && *key == entry.key)
-        {
-            // Terraform's lists of texts are read as their first item.
-            let items =
-                if entry.node.items().is_empty() { std::slice::from_ref(&entry.node) } else { entry.node.items() };
-            for (item, text) in items.iter().filter_map(|item| Some((item, item.text()?))) {
-                if !allowed.contains(&text) && !text.contains(HOLE) {
-                    let help = format!("write {}", allowed.join(" or "));
-                    defects.push((item.place.span, format!("has {text:?} as {key}"), help));
-                }
+/// An earlier resource of the same file with the same kind, mesh and name.
+fn namesake<'r>(resources: &'r Resources, resource: &Resource) -> Option<&'r Resource> {
+    let (mesh, name) = (resource.mesh.whole()?, resource.name.whole()?);
+    let owner = |resource: &Resource| resource.owner.as_ref().map(|owner| owner.whole().map(str::to_owned));
+    let is_it = |other: &&Resource| {
+        let is_declared = [resource, *other].iter().all(|it| it.presence == Presence::Declared);
+        is_declared && Arc::ptr_eq(&other.file, &resource.file) && other.is_called(mesh, name)
+    };
+    let mut earlier = resources.of(resource.kind).take_while(|other| !std::ptr::eq(*other, resource)).filter(is_it);
+    // The router or gateway of a route is known.
+    let own = owner(resource).unwrap_or_else(|| Some(String::new()))?;
+    earlier.find(|other| owner(other).is_none_or(|owner| owner.as_deref() == Some(&own)))
+}
+
+fn draft(resource: &Resource, departure: &Departure) -> Option<Draft> {
+    let name = || format!("{} of {}", departure.path, resource.label());
+    let (message, help) = match &departure.fault {
+        Fault::Missing if is_off(resource, departure) => return None,
+        Fault::Missing => (format!("{} is missing", name()), format!("set {}", departure.path)),
+        Fault::UnknownKey { key, shape, instead_of } => {
+            let meant = instead_of.or_else(|| nearest(key, shape.names()));
+            // Terraform names some blocks as its provider likes.
+            if meant.is_none() && resource.dialect == Dialect::Terraform {
+                return None;
             }
+            let help = meant.map_or_else(
+                || "remove it".to_owned(),
+                |meant| format!("did you mean {}?", resource.dialect.spell(meant)),
+            );
+            (format!("App Mesh does not know the key {}", name()), help)
         }
-        if entry.key == "maxEjectionPercent"
-            && let Some(percent) = entry.node.number::<i64>().filter(|percent| !(0..=100).contains(percent))
-        {
-            let wrong = format!("has {percent} as maxEjectionPercent");
-            defects.push((entry.node.place.span, wrong, "write a percentage from 0 to 100".to_owned()));
+        Fault::SeveralOf(keys) => {
+            (format!("{} has {}, and takes one of them", name(), keys.join(" and ")), "keep one of them".to_owned())
         }
-        walk(&entry.key, &entry.node, defects);
-    }
+        Fault::Refused(value, Accepts::OneOf(words) | Accepts::EachOf(words), _) => {
+            (format!("{} is {value}, which App Mesh refuses", name()), format!("write {}", words.join(" or ")))
+        }
+        Fault::Refused(value, accepts, place) => return refused("App Mesh", value, accepts, place, &name),
+        Fault::NotOnFargate(_) => return None,
+    };
+    Some(Draft::new(departure.span, message, help))
+}
+
+/// Whether a listener needs no certificate, because its TLS is off.
+fn is_off(resource: &Resource, departure: &Departure) -> bool {
+    let is_of_tls = departure.path.to_lowercase().ends_with("tls.certificate");
+    is_of_tls && resource.spec("listeners").map(Node::items).unwrap_or_default().iter().any(has_no_tls)
+}
+
+fn has_no_tls(listener: &Node) -> bool {
+    let mode = listener.get("tls").and_then(|tls| tls.get("mode")?.text());
+    mode.is_some_and(|mode| mode == "DISABLED" || mode.contains(HOLE))
 }
 
 /// A listener has the timeouts and connection pools of its own protocol.
@@ -107,7 +104,7 @@ fn of_listeners(resource: &Resource) -> Vec<Defect> {
             let is_other = |name: &str| PROTOCOLS.contains(&name) && name != protocol;
             entries.iter().filter(move |entry| is_other(&entry.key)).map(move |entry| (key, entry))
         });
-        let defect = |(key, entry): (&str, &document::Entry)| {
+        let defect = |(key, entry): (&str, &document::Entry)| -> Defect {
             let wrong = format!("has a {key} for {} in a listener for {protocol}", entry.key);
             (entry.key_span, wrong, format!("write {protocol}"))
         };

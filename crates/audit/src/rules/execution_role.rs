@@ -127,12 +127,21 @@ fn check_logs_execution_role(subject: &Subject<'_>, findings: &mut Findings) {
         findings.add(draft.of(container).note(container.log_driver.span(), "the log driver"));
     }
     let Some((role, statements)) = declared(definition).filter(|_| runs_on_fargate_only(definition)) else { return };
-    for action in ["logs:CreateLogStream", "logs:PutLogEvents"] {
-        let group = "arn:*:logs:*:*:log-group:*";
-        let resources = ["", ":*", ":log-stream:*"].map(|end| format!("{group}{end}")).to_vec();
-        let permission = Call { action, resources }.permission(statements);
-        let purpose = format!("the logs of {} need {action}", container.label());
-        findings.extend(refused(role, "execution role", action, &permission, &purpose).map(|it| it.of(container)));
+    let mut reported = BTreeSet::new();
+    for container in containers.iter().filter(is_awslogs) {
+        let name = container.log_group.known().map_or_else(|| "*".to_owned(), |name| name.0.replace(HOLE, "*"));
+        let creates = container.creates_log_group.text() == Some("true");
+        let of_group = creates.then_some("logs:CreateLogGroup");
+        for action in ["logs:CreateLogStream", "logs:PutLogEvents"].into_iter().chain(of_group) {
+            let resources = ["", ":*", ":log-stream:*"].map(|end| format!("arn:*:logs:*:*:log-group:{name}{end}"));
+            let permission = Call { action, resources: resources.to_vec() }.permission(statements);
+            let purpose = format!("the logs of {} need {action}", container.label());
+            if let Some(draft) = refused(role, "execution role", action, &permission, &purpose)
+                && reported.insert(action)
+            {
+                findings.add(draft.of(container));
+            }
+        }
     }
 }
 

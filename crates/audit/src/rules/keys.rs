@@ -40,7 +40,7 @@ pub(super) static ECS_UNKNOWN_KEY: Rule =
     Rule::of_task(page!("ecs-unknown-key"), Applies::EveryTask, check_unknown_key);
 
 /// Keys of other programs, such as Compose and Kubernetes, and what ECS has instead.
-const OF_OTHERS: [(&str, &str); 25] = [
+const OF_OTHERS: [(&str, &str); 26] = [
     ("args", "command"),
     ("cmd", "command"),
     ("containers", "containerDefinitions"),
@@ -58,6 +58,7 @@ const OF_OTHERS: [(&str, &str); 25] = [
     ("livenessProbe", "healthCheck"),
     ("logging", "logConfiguration"),
     ("mounts", "mountPoints"),
+    ("port", "containerPort"),
     ("ports", "portMappings"),
     ("restart", "restartPolicy"),
     ("sysctls", "systemControls"),

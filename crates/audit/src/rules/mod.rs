@@ -41,6 +41,7 @@ pub(crate) mod platform;
 mod prelude;
 mod proxy;
 mod proxy_config;
+mod references;
 mod registration;
 mod releases;
 mod role_policies;
@@ -218,6 +219,7 @@ static RULES: &[&Rule] = &[
     &app_mesh_proxy::APPMESH_APP_PORTS,
     &app_mesh_proxy::APPMESH_EGRESS_IGNORED_IPS,
     &app_mesh_proxy::APPMESH_EGRESS_IGNORED_PORTS,
+    &references::APPMESH_UNDECLARED_REFERENCE,
     &app_mesh_values::APPMESH_VALUE,
     &app_mesh_nodes::APPMESH_END_OF_SERVICE,
     &app_mesh_envoy::APPMESH_ENVOY_ESSENTIAL,
@@ -249,8 +251,6 @@ static RULES: &[&Rule] = &[
     &app_mesh_routes::APPMESH_NODE_PROTOCOL,
     &app_mesh_nodes::APPMESH_OTHER_MESH,
     &app_mesh_nodes::APPMESH_PROVIDER_MISSING,
-    &app_mesh_routes::APPMESH_ROUTE_HEADERS,
-    &app_mesh_routes::APPMESH_ROUTE_PRIORITY,
     &app_mesh_routes::APPMESH_ROUTE_PRIORITY_CLASH,
     &app_mesh_routes::APPMESH_ROUTE_PROTOCOL,
     &app_mesh_routes::APPMESH_ROUTE_ROUTER_MISSING,
@@ -292,6 +292,7 @@ static RULES: &[&Rule] = &[
     &dependencies::ECS_START_TIMEOUT_TOO_SHORT,
     &dependencies::ECS_START_TIMEOUT_UNUSED,
     &dependencies::ECS_TIMEOUT_RANGE,
+    &references::ECS_UNDECLARED_REFERENCE,
     &keys::ECS_UNKNOWN_KEY,
     &values::ECS_VALUE,
     &collisions::ECS_VARIABLE_TWICE,

@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use audit_read::definition::{IamRole, Statement};
+use document::HOLE;
 
 /// The principal that assumes the roles of tasks. Source:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html>
@@ -32,9 +33,17 @@ fn refusal(name: &str, role: &IamRole, statements: &[Statement]) -> Option<Draft
         let is_certain = statement.principals.iter().all(Option::is_some) && statement.condition.is_none();
         !statement.is_allowing && is_certain
     });
-    let is_allowed = statements.iter().filter(concerns).any(|it| it.is_allowing && of_tasks(&it));
-    if denial.is_none() && is_allowed {
-        return None;
+    let mut allowing = statements.iter().filter(concerns).filter(|it| it.is_allowing && of_tasks(it)).peekable();
+    let is_allowed = allowing.peek().is_some();
+    let unmet: Option<Vec<_>> = allowing.map(|statement| Some((statement, unmet(statement)?))).collect();
+    match unmet.as_deref() {
+        Some([(statement, why), ..]) if denial.is_none() => {
+            let message = format!("the trust policy of the {name} {why}");
+            let help = "remove the condition, or require aws:SourceAccount instead";
+            return Some(Draft::new(statement.span, message, help).in_file(&statement.file));
+        }
+        _ if denial.is_none() && is_allowed => return None,
+        _ => {}
     }
     let span = denial.or(statements.first()).map_or(role.place.span, |statement| statement.span);
     let file = denial.or(statements.first()).map_or(&role.file, |statement| &statement.file);
@@ -44,6 +53,56 @@ fn refusal(name: &str, role: &IamRole, statements: &[Statement]) -> Option<Draft
     };
     let help = format!("allow {ASSUME} to the principal \"Service\": \"{ECS_TASKS}\"");
     Some(Draft::new(span, message, help).in_file(file))
+}
+
+/// Keys that are never in ECS's requests: those of users and of other accounts. Source:
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html>
+const OF_OTHERS: [&str; 6] = [
+    "sts:ExternalId",
+    "sts:SourceIdentity",
+    "aws:MultiFactorAuthAge",
+    "aws:MultiFactorAuthPresent",
+    "aws:username",
+    "saml:aud",
+];
+
+/// Operators that hold, or may hold, without the key.
+const WITHOUT_KEY: [&str; 4] = ["Not", "IfExists", "Null", "ForAllValues"];
+
+/// Why a request of ECS never fulfils the condition of a statement.
+fn unmet(statement: &Statement) -> Option<String> {
+    let words: Vec<&str> = statement.condition.as_deref()?.split_whitespace().collect();
+    if words.iter().any(|word| WITHOUT_KEY.iter().any(|part| word.contains(part))) {
+        return None;
+    }
+    let has = |key: &str| words.iter().any(|word| word.eq_ignore_ascii_case(key));
+    if let Some(key) = OF_OTHERS.iter().find(|key| has(key)) {
+        return Some(format!("requires {key}, which ECS does not send"));
+    }
+    let is_no_account =
+        |word: &&&str| word.len() != 12 && word.len() > 6 && word.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some(account) = words.iter().filter(|_| has("aws:SourceAccount")).find(is_no_account) {
+        return Some(format!("requires the account {account}, which has not 12 digits"));
+    }
+    let arns: Vec<&str> = words.iter().copied().filter(|word| word.starts_with("arn:")).collect();
+    if has("aws:SourceArn") && !arns.is_empty() && arns.iter().all(|arn| is_of_others(arn)) {
+        return Some(format!(
+            "requires aws:SourceArn {}, and ECS sends arn:aws:ecs:REGION:ACCOUNT:*",
+            arns.join(" or ")
+        ));
+    }
+    None
+}
+
+/// Whether an ARN certainly is not the source of a task. ECS does not support to name a cluster. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html>
+fn is_of_others(arn: &str) -> bool {
+    let parts: Vec<&str> = arn.splitn(6, ':').collect();
+    let [_, _, service, _, _, resource] = parts.as_slice() else { return false };
+    let is_known = |part: &str| !part.is_empty() && !part.contains(['*', '?', HOLE]);
+    let is_of = |kind: &&str| resource.starts_with(kind);
+    let names_one = *service == "ecs" && ["cluster/", "service/", "task-definition/"].iter().any(is_of);
+    is_known(service) && *service != "ecs" || names_one && is_known(resource)
 }
 
 /// The services that statements name instead.

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::spelling::misspelt;
-use audit_read::definition::Dialect;
+use audit_read::definition::{Dialect, IamRole};
 
 pub(super) static ECS_ROLE_ARN: Rule = Rule::of_task(page!("ecs-role-arn"), Applies::EveryTask, check_role_arn);
 
@@ -15,6 +15,7 @@ fn check_role_arn(subject: &Subject<'_>, findings: &mut Findings) {
             findings.add(Draft::new(role.span(), message, "write the ARN of the role, or its name without a path"));
         }
     }
+    findings.extend(definition.declared_role.iter().chain(&definition.declared_execution_role).filter_map(invalid));
     let declared = [&definition.declared_role, &definition.declared_execution_role];
     for ((name, field), role) in roles.into_iter().zip(declared) {
         let Some(role) = role.as_ref().filter(|role| role.is_named) else { continue };
@@ -27,6 +28,21 @@ fn check_role_arn(subject: &Subject<'_>, findings: &mut Findings) {
         };
         findings.add(Draft::new(field.span(), message, "write the ARN of the role"));
     }
+}
+
+/// A name or path that IAM refuses. Source: <https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html>
+fn invalid(role: &IamRole) -> Option<Draft> {
+    let is_name = |name: &&str| {
+        name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_+=,.@-".contains(c)) && !name.is_empty()
+    };
+    let is_path = |path: &&str| path.starts_with('/') && path.ends_with('/');
+    let of =
+        |field: &Field<Text>, message: &str, help: &str| Draft::new(field.span(), message, help).in_file(&role.file);
+    if role.name.text().is_some_and(|name| !is_name(&name) && !name.contains(['$', '{', '<', '%'])) {
+        return Some(of(&role.name, "IAM refuses the name of the role", "use at most 64 letters, digits and _+=,.@-"));
+    }
+    let is_wrong = role.path.text().is_some_and(|path| !is_path(&path) && !path.contains(['$', '{', '<', '%']));
+    is_wrong.then(|| of(&role.path, "IAM refuses the path of the role", "begin and end it with /"))
 }
 
 /// Why a text certainly is no IAM role. Other programs may replace parts of it.

@@ -1,7 +1,11 @@
 //! Settings of the ECS services that run a task definition.
 
-use super::prelude::*;
-use audit_read::definition::{Network, ServiceSettings, ServiceUse, TaskDefinition};
+use super::{prelude::*, values::refused};
+use crate::spelling::misspelt;
+use audit_read::definition::{
+    Network, ServiceSettings, ServiceUse, TaskDefinition,
+    api::{Departure, Fault},
+};
 
 pub(super) static ECS_SERVICE: Rule = Rule::of_task(page!("ecs-service"), Applies::EveryTask, check_service);
 
@@ -14,13 +18,18 @@ fn check_service(subject: &Subject<'_>, findings: &mut Findings) {
         let defects = [
             name(service),
             network(subject.definition, service, settings),
+            needless_network(subject, settings),
             launch_type(subject.definition, service),
             two_launch_types(service),
             public_ip(service, settings),
             daemon(service, settings),
             percentages(service, settings),
+            role(subject.definition, service, settings),
+            platform_version(service, settings),
         ];
-        let others = values(service, settings).into_iter().chain(targets(subject.definition, service));
+        let placements = placements(subject.definition, service, settings);
+        let others = placements.into_iter().chain(targets(subject.definition, service));
+        findings.extend(settings.departures.iter().filter_map(|departure| departed(service, departure)));
         for (span, wrong, help) in defects.into_iter().flatten().chain(others) {
             let message = format!("the service {} {wrong}", service.name);
             findings.add(Draft::new(span, message, help).in_file(&service.file));
@@ -55,6 +64,15 @@ fn network(definition: &TaskDefinition, service: &ServiceUse, settings: &Service
     }
 }
 
+/// Tasks with another network mode have no network of their own. The mode of a mesh has rules of its own.
+fn needless_network(subject: &Subject<'_>, settings: &ServiceSettings) -> Option<Defect> {
+    let mode = subject.definition.network_mode.text().filter(|mode| ["bridge", "host", "none"].contains(mode))?;
+    let has_mesh = subject.consul.is_some() || subject.app_mesh.is_some();
+    settings.network.known().filter(|_| !has_mesh)?;
+    let wrong = format!("has networkConfiguration, but its tasks have the network mode {mode}");
+    Some((settings.network.span(), wrong, "remove it, or set networkMode to awsvpc".to_owned()))
+}
+
 fn launch_type(definition: &TaskDefinition, service: &ServiceUse) -> Option<Defect> {
     let kind = service.launch_type.text().filter(|kind| ["EC2", "FARGATE", "EXTERNAL"].contains(kind))?;
     let suitable = definition.requires_compatibilities.texts().filter(|all| !all.is_empty())?;
@@ -71,12 +89,7 @@ fn two_launch_types(service: &ServiceUse) -> Option<Defect> {
 
 fn public_ip(service: &ServiceUse, settings: &ServiceSettings) -> Option<Defect> {
     let Network { public_ip, .. } = settings.network.known()?;
-    let value = public_ip.text()?;
-    if !["ENABLED", "DISABLED"].contains(&value) {
-        let wrong = format!("has {value:?} as assignPublicIp");
-        return Some((public_ip.span(), wrong, "write ENABLED or DISABLED".to_owned()));
-    }
-    let is_on_ec2 = value == "ENABLED" && service.launch_type.text() == Some("EC2");
+    let is_on_ec2 = public_ip.text() == Some("ENABLED") && service.launch_type.text() == Some("EC2");
     let wrong = "launches on EC2, where tasks get no public address".to_owned();
     let help = "disable assignPublicIp, and let the subnets reach the internet by NAT".to_owned();
     is_on_ec2.then(|| (public_ip.span(), wrong, help))
@@ -84,11 +97,18 @@ fn public_ip(service: &ServiceUse, settings: &ServiceSettings) -> Option<Defect>
 
 fn daemon(service: &ServiceUse, settings: &ServiceSettings) -> Option<Defect> {
     let is_daemon = settings.scheduling.text() == Some("DAEMON");
-    let is_on_fargate = service.launch_type.text() == Some("FARGATE");
-    let wrong = "is a DAEMON on Fargate, which has no instances".to_owned();
-    (is_daemon && is_on_fargate).then(|| {
-        (settings.scheduling.span(), wrong, "set schedulingStrategy to REPLICA, or launch it on EC2".to_owned())
-    })
+    let (wrong, help) = match (service.launch_type.text(), service.controller.text()) {
+        (Some("FARGATE"), _) => (
+            "is a DAEMON on Fargate, which has no instances".to_owned(),
+            "set schedulingStrategy to REPLICA, or launch it on EC2".to_owned(),
+        ),
+        (_, Some(controller @ ("CODE_DEPLOY" | "EXTERNAL"))) => (
+            format!("is a DAEMON, which the deployment controller {controller} does not support"),
+            "set schedulingStrategy to REPLICA".to_owned(),
+        ),
+        _ => return None,
+    };
+    is_daemon.then(|| (settings.scheduling.span(), wrong, help))
 }
 
 /// A rolling deployment must be able to start or to stop a task.
@@ -99,7 +119,7 @@ fn percentages(service: &ServiceUse, settings: &ServiceSettings) -> Option<Defec
     let (minimum, maximum) = (settings.minimum_percent.or(100)?, settings.maximum_percent.or(200)?);
     let wrong = format!("keeps {minimum} % of its tasks and runs at most {maximum} %: no deployment can replace one");
     let help = "raise maximumPercent to 200, or lower minimumHealthyPercent".to_owned();
-    let is_stuck = is_rolling && minimum >= 100 && maximum <= 100;
+    let is_stuck = is_rolling && (minimum >= 100 && maximum <= 100 || minimum > maximum);
     let span = if settings.maximum_percent.is_absent() { &settings.minimum_percent } else { &settings.maximum_percent };
     is_stuck.then(|| (span.span(), wrong, help))
 }
@@ -121,18 +141,56 @@ fn targets(definition: &TaskDefinition, service: &ServiceUse) -> Vec<Defect> {
     wrong.map(defect).collect()
 }
 
-/// Settings with a closed list of values.
-fn values(service: &ServiceUse, settings: &ServiceSettings) -> Vec<Defect> {
-    let closed: [(&str, &Field<Text>, &[&str]); 5] = [
-        ("launchType", &service.launch_type, &["EC2", "FARGATE", "EXTERNAL", "MANAGED_INSTANCES"]),
-        ("propagateTags", &service.propagate_tags, &["TASK_DEFINITION", "SERVICE", "NONE"]),
-        ("schedulingStrategy", &settings.scheduling, &["REPLICA", "DAEMON"]),
-        ("strategy", &service.strategy, &["ROLLING", "BLUE_GREEN", "LINEAR", "CANARY"]),
-        ("deploymentController", &service.controller, &["ECS", "CODE_DEPLOY", "EXTERNAL"]),
-    ];
-    let wrong = closed.into_iter().filter_map(|(key, field, allowed)| {
-        let value = field.text().filter(|value| !allowed.contains(value))?;
-        Some((field.span(), format!("has {value:?} as {key}"), format!("write {}", allowed.join(", "))))
-    });
-    wrong.collect()
+/// With `awsvpc`, ECS uses its service-linked role; another role is for load balancers alone.
+fn role(definition: &TaskDefinition, service: &ServiceUse, settings: &ServiceSettings) -> Option<Defect> {
+    let is_set = settings.role.known().is_some();
+    let wrong = if definition.network_mode.text() == Some("awsvpc") {
+        "has a role, but its tasks have awsvpc: ECS uses its service-linked role"
+    } else if service.load_balancers.is_certainly_empty() {
+        "has a role, but no load balancer that needs it"
+    } else {
+        return None;
+    };
+    is_set.then(|| (settings.role.span(), wrong.to_owned(), "remove the role".to_owned()))
+}
+
+fn platform_version(service: &ServiceUse, settings: &ServiceSettings) -> Option<Defect> {
+    let is_set = settings.platform_version.known().is_some();
+    let kind = service.launch_type.text().filter(|kind| ["EC2", "EXTERNAL"].contains(kind) && is_set)?;
+    let wrong = format!("launches on {kind} and has a platform version, which is for Fargate alone");
+    Some((settings.platform_version.span(), wrong, "remove the platform version".to_owned()))
+}
+
+/// Fargate has no instances to choose from.
+fn placements(definition: &TaskDefinition, service: &ServiceUse, settings: &ServiceSettings) -> Vec<Defect> {
+    let is_fargate = |field: &Field<Text>| matches!(field.text(), Some("FARGATE" | "FARGATE_SPOT"));
+    let is_on_fargate = is_fargate(&service.launch_type) || service.capacity_providers.items.iter().any(is_fargate);
+    let is_for_fargate = || definition.requires_compatibilities.texts().is_some_and(|all| all == ["FARGATE"]);
+    if !is_on_fargate && !is_for_fargate() {
+        return Vec::new();
+    }
+    let defect = |(key, place): &(&str, document::Place)| {
+        let key = definition.dialect.spell(key);
+        let wrong = format!("has {key} on Fargate, which has no instances to choose from");
+        (place.span, wrong, format!("remove {key}"))
+    };
+    settings.placements.iter().map(defect).collect()
+}
+
+/// What departs from the API of `CreateService`. A key that is like no other may be one that ECS got later.
+fn departed(service: &ServiceUse, departure: &Departure) -> Option<Draft> {
+    let name = || format!("{} of the service {}", departure.path, service.name);
+    let draft = match &departure.fault {
+        Fault::Missing => {
+            Draft::new(departure.span, format!("{} is missing", name()), format!("set {}", departure.path))
+        }
+        Fault::UnknownKey { key, shape, instead_of } => {
+            let meant = misspelt(key, shape.names()).or(*instead_of)?;
+            let message = format!("ECS does not know the key {}", name());
+            Draft::new(departure.span, message, format!("did you mean {meant}?"))
+        }
+        Fault::Refused(value, accepts, place) => refused("ECS", value, accepts, place, &name)?.fix(None),
+        Fault::NotOnFargate(_) | Fault::SeveralOf(_) => return None,
+    };
+    Some(draft.in_file(&service.file))
 }

@@ -25,9 +25,9 @@ fn check_value(subject: &Subject<'_>, findings: &mut Findings) {
                 Some(Draft::new(departure.span, format!("{} is missing", name()), help))
             }
             Fault::Refused(value, accepts, place) if !is_judged_elsewhere(subject, departure) => {
-                refused(value, accepts, place, &name)
+                refused("ECS", value, accepts, place, &name)
             }
-            Fault::Refused(..) | Fault::UnknownKey { .. } | Fault::NotOnFargate(_) => None,
+            Fault::Refused(..) | Fault::UnknownKey { .. } | Fault::NotOnFargate(_) | Fault::SeveralOf(_) => None,
         };
         findings.extend(draft.map(|draft| of(container, draft)));
     }
@@ -48,7 +48,14 @@ fn is_judged_elsewhere(subject: &Subject<'_>, departure: &Departure) -> bool {
     has_mesh && departure.container.is_none() && departure.path.eq_ignore_ascii_case("networkMode")
 }
 
-fn refused(value: &str, accepts: &Accepts, place: &Place, name: &dyn Fn() -> String) -> Option<Draft> {
+/// What `who` refuses at a place.
+pub(super) fn refused(
+    who: &str,
+    value: &str,
+    accepts: &Accepts,
+    place: &Place,
+    name: &dyn Fn() -> String,
+) -> Option<Draft> {
     let (help, severity, meant) = match accepts {
         Accepts::OneOf(words) | Accepts::EachOf(words) => of_words(value, words)?,
         Accepts::Known(words) | Accepts::EachKnown(words) => {
@@ -67,7 +74,9 @@ fn refused(value: &str, accepts: &Accepts, place: &Place, name: &dyn Fn() -> Str
             let help = "write a repository in lower case with a tag: example/web:1.4.2";
             (help.to_owned(), Severity::Error, None)
         }
-        Accepts::Path | Accepts::PathOrNone => ("write the complete path, with / at its beginning".to_owned(), Severity::Error, None),
+        Accepts::Path | Accepts::PathOrNone => {
+            ("write the complete path, with / at its beginning".to_owned(), Severity::Error, None)
+        }
         Accepts::Begins(starts) => (format!("begin it with {}", starts.join(" or ")), Severity::Error, None),
         Accepts::VariableFile => {
             ("write the ARN of an object in S3 whose name ends with .env".to_owned(), Severity::Error, None)
@@ -75,11 +84,18 @@ fn refused(value: &str, accepts: &Accepts, place: &Place, name: &dyn Fn() -> Str
         Accepts::Region => ("write it as in eu-west-1".to_owned(), Severity::Error, None),
         Accepts::Size => ("write a number with k, m or g: 25m".to_owned(), Severity::Error, None),
         Accepts::Items(_) => ("add an item".to_owned(), Severity::Error, None),
-        Accepts::Any | Accepts::Options | Accepts::OptionsOf(_) | Accepts::Map(_) | Accepts::Maps(_) => return None,
+        Accepts::Counted(least, most, _) => (format!("write {least} to {most} items"), Severity::Error, None),
+        Accepts::Written(least, most) => (format!("write {least} to {most} characters"), Severity::Error, None),
+        Accepts::Flag => ("write true or false".to_owned(), Severity::Error, None),
+        Accepts::Map(_) | Accepts::Union(_) | Accepts::Options | Accepts::OptionsOf(_) => {
+            ("write a map".to_owned(), Severity::Error, None)
+        }
+        Accepts::Maps(_) | Accepts::Texts => ("write a list".to_owned(), Severity::Error, None),
+        Accepts::Any => return None,
     };
     let message = match shown(value, accepts, meant) {
-        Some(value) => format!("{} is {value}, which ECS refuses", name()),
-        None => format!("ECS refuses the value of {}", name()),
+        Some(value) => format!("{} is {value}, which {who} refuses", name()),
+        None => format!("{who} refuses the value of {}", name()),
     };
     let fix = meant.and_then(|meant| Fix::set(place, meant));
     Some(Draft::new(place.span, message, help).severity(severity).fix(fix))
@@ -105,7 +121,8 @@ fn shown<'v>(value: &'v str, accepts: &Accepts, meant: Option<&str>) -> Option<&
         || (1..=20).contains(&value.len()) && value.bytes().all(|b| b.is_ascii_digit() || b"-.".contains(&b));
     let is_harmless = match accepts {
         Accepts::Whole(..) | Accepts::PortRange => is_number(),
-        Accepts::Items(_) => true,
+        // What is no value of the file: `an empty list`, `a string`.
+        Accepts::Items(_) | Accepts::Counted(..) | Accepts::Map(_) | Accepts::Union(_) | Accepts::Maps(_) => true,
         _ => meant.is_some(),
     };
     is_harmless.then_some(value)

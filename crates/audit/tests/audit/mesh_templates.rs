@@ -66,7 +66,9 @@ fn a_template_has_the_findings_of_its_exports() {
             assert_eq!(in_template, Vec::<String>::new());
             continue;
         }
-        assert_eq!(in_template, in_export, "{export:#}");
+        // A template has keys of its own spelling.
+        let lower = |shown: &[String]| shown.iter().map(|finding| finding.to_lowercase()).collect::<Vec<_>>();
+        assert_eq!(lower(&in_template), lower(&in_export), "{export:#}");
         compared += usize::from(!in_export.is_empty());
     }
     assert!(compared > 40, "{compared}");

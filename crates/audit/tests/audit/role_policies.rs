@@ -122,6 +122,17 @@ fn a_role_whose_policies_are_not_all_known_is_not_judged() {
         (
             String::new(),
             r#""P":{"Type":"AWS::IAM::Policy","Properties":{"PolicyDocument":{},"Roles":["web"]}},"#,
+            &none,
+        ),
+        // A policy of a role by its name: of this one, and of one that may be this one.
+        (
+            r#""RoleName":"web""#.to_owned(),
+            r#""P":{"Type":"AWS::IAM::Policy","Properties":{"PolicyDocument":{},"Roles":["web"]}},"#,
+            &vec![],
+        ),
+        (
+            r#""RoleName":{"Ref":"Name"}"#.to_owned(),
+            r#""P":{"Type":"AWS::IAM::Policy","Properties":{"PolicyDocument":{},"Roles":["web"]}},"#,
             &vec![],
         ),
         // Another stack or a custom resource gets its name.

@@ -72,6 +72,17 @@ const TEMPLATE: &str = r#"Resources:
     Properties: { TaskDefinition: !Ref Task, EnableExecuteCommand: true }
 "#;
 
+/// The policy of AWS, and one for images with another for one group of logs.
+const MANAGED: &str = "      ManagedPolicyArns:\n        - !Sub arn:${AWS::Partition}:iam::aws:policy/service-role/AmazonECSTaskExecutionRolePolicy\n      Policies:\n";
+
+fn of_logs(group: &str) -> String {
+    format!(
+        "      Policies:\n        - PolicyName: start\n          PolicyDocument:\n            Statement:\n              - {{ Effect: Allow, Action: \"ecr:*\", Resource: \"*\" }}\n              - {{ Effect: Allow, Action: \"logs:*\", Resource: \"{group}\" }}\n"
+    )
+}
+
+const TRUST: &str = "            Action: sts:AssumeRole";
+
 #[test]
 fn a_role_of_a_template_lets_ecs_do_its_part() {
     assert_eq!(ids(&findings_in("template.yaml", TEMPLATE)), [""; 0]);
@@ -118,6 +129,52 @@ fn a_role_of_a_template_lets_ecs_do_its_part() {
             "",
             "ecs-image-execution-role ecs-image-execution-role ecs-image-execution-role ecs-logs-execution-role ecs-logs-execution-role",
         ),
+        (
+            MANAGED,
+            &of_logs("arn:aws:logs:*:*:log-group:/ecs/other:*"),
+            "ecs-logs-execution-role ecs-logs-execution-role",
+        ),
+        (MANAGED, &of_logs("arn:aws:logs:eu-west-1:123456789012:log-group:web:*"), ""),
+        (MANAGED, &of_logs("arn:aws:logs:eu-west-1:123456789012:log-group:w*"), ""),
+        // The managed policy does not allow to create groups.
+        ("{ awslogs-group: web,", "{ awslogs-group: web, awslogs-create-group: true,", "ecs-logs-execution-role"),
+        ("{ awslogs-group: web,", "{ awslogs-group: web, awslogs-create-group: false,", ""),
+        // A condition that ECS does not fulfil.
+        (
+            TRUST,
+            "            Action: sts:AssumeRole\n            Condition: { StringEquals: { sts:ExternalId: consul } }",
+            "ecs-role-trust",
+        ),
+        (
+            TRUST,
+            "            Action: sts:AssumeRole\n            Condition: { Bool: { aws:MultiFactorAuthPresent: true } }",
+            "ecs-role-trust",
+        ),
+        (
+            TRUST,
+            "            Action: sts:AssumeRole\n            Condition: { ArnLike: { aws:SourceArn: \"arn:aws:lambda:eu-west-1:123456789012:*\" } }",
+            "ecs-role-trust",
+        ),
+        (
+            TRUST,
+            "            Action: sts:AssumeRole\n            Condition: { ArnLike: { aws:SourceArn: \"arn:aws:ecs:eu-west-1:123456789012:cluster/web\" } }",
+            "ecs-role-trust",
+        ),
+        (
+            TRUST,
+            "            Action: sts:AssumeRole\n            Condition: { ArnLike: { aws:SourceArn: \"arn:aws:ecs:eu-west-1:123456789012:*\" } }",
+            "",
+        ),
+        (
+            TRUST,
+            "            Action: sts:AssumeRole\n            Condition: { StringEquals: { aws:SourceAccount: 123456789012 } }",
+            "",
+        ),
+        (
+            TRUST,
+            "            Action: sts:AssumeRole\n            Condition: { StringEqualsIfExists: { sts:ExternalId: consul } }",
+            "",
+        ),
         // The login, and ExecuteCommand.
         ("Action: iam:GetRole", "Action: iam:GetUser", ""),
         ("\"ssmmessages:*\"", "\"ssm:*\"", "ecs-exec-task-role"),
@@ -132,6 +189,9 @@ fn a_role_of_a_template_lets_ecs_do_its_part() {
         ),
         ("{ Effect: Allow, Action: ssm:GetParameters", "{ Effect: allow, Action: ssm:GetParameters", "ecs-role-policy"),
         ("policy/service-role/Amazon", "policy/Amazon", "ecs-role-policy"),
+        // Names and paths that IAM refuses.
+        ("RoleName: web-task", "RoleName: web task", "ecs-role-arn"),
+        ("Path: /consul-ecs/", "Path: /consul-ecs", "ecs-role-arn"),
         // The name of a role with a path.
         ("!GetAtt TaskRole.Arn", "!Ref TaskRole", "ecs-role-arn"),
         ("!GetAtt ExecutionRole.Arn", "!Ref ExecutionRole", ""),
@@ -141,6 +201,9 @@ fn a_role_of_a_template_lets_ecs_do_its_part() {
         assert_eq!(ids(&found).join(" "), expected, "{from} → {to}");
     }
 }
+
+/// What ECS cannot do without the policy of AWS.
+const NO_LOGS: &str = "ecs-image-execution-role ecs-image-execution-role ecs-image-execution-role ecs-logs-execution-role ecs-logs-execution-role";
 
 const MODULE: &str = r#"data "aws_iam_policy_document" "trust" {
   statement {
@@ -204,6 +267,10 @@ resource "aws_ecs_task_definition" "web" {
     secrets = [{ name = "KEY", valueFrom = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:key-AbCdEf" }]
   }])
 }
+
+variable "policy" {}
+variable "principals" {}
+resource "aws_secretsmanager_secret" "key" {}
 "#;
 
 #[test]
@@ -230,6 +297,21 @@ fn a_role_of_a_module_lets_ecs_do_its_part() {
         ("Effect = \"Allow\"", "Effect = \"allow\"", "ecs-role-policy"),
         ("aws_iam_role.task.arn", "aws_iam_role.task.name", "ecs-role-arn"),
         ("policy/service-role/AmazonECSTaskExecutionRolePolicy", "policy/AdministratorAccess", ""),
+        // A policy of a role by its name: of another one, which the module does not declare, and of this one.
+        ("aws_iam_role.execution.name", "\"web-exec\"", NO_LOGS),
+        ("aws_iam_role.execution.name", "\"web-execution\"", ""),
+        ("aws_iam_role.execution.name", "\"web-exec${var.policy}\"", ""),
+        // A condition that ECS does not fulfil.
+        (
+            "    actions = [\"sts:AssumeRole\"]",
+            "    actions = [\"sts:AssumeRole\"]\n    condition {\n      test = \"StringEquals\"\n      variable = \"sts:ExternalId\"\n      values = [\"consul\"]\n    }",
+            "ecs-role-trust",
+        ),
+        (
+            "    actions = [\"sts:AssumeRole\"]",
+            "    actions = [\"sts:AssumeRole\"]\n    condition {\n      test = \"StringEquals\"\n      variable = \"aws:SourceAccount\"\n      values = [\"123456789012\"]\n    }",
+            "",
+        ),
     ] {
         assert!(MODULE.contains(from), "{from}");
         assert_eq!(found(&MODULE.replacen(from, to, 1)), expected, "{from} → {to}");

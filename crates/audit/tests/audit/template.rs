@@ -57,7 +57,9 @@ fn spelled(key: &str) -> String {
         "properties" => "ProxyConfigurationProperties".to_owned(),
         "efsVolumeConfiguration" => "EFSVolumeConfiguration".to_owned(),
         "fileSystemId" => "FilesystemId".to_owned(),
-        "iam" => "IAM".to_owned(),
+        "awsCloudMap" => "AWSCloudMap".to_owned(),
+        // Within a specification of App Mesh, these are abbreviations.
+        "iam" | "acm" | "dns" | "grpc" | "http" | "http2" | "sds" | "tcp" | "tls" => key.to_uppercase(),
         _ => upper_first(key),
     }
 }

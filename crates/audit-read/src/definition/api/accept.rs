@@ -1,5 +1,7 @@
 //! Which texts and numbers ECS accepts.
 
+use document::{Node, Value};
+
 use super::{limits::is_no_region, shapes::Accepts};
 
 /// Whether another program may replace a value: `$TAG`, `__IMAGE__`, `%IMAGE%`, `@image@`, `#IMAGE#`, `~image~`.
@@ -10,10 +12,37 @@ pub(super) fn is_placeholder(text: &str) -> bool {
 }
 
 impl Accepts {
+    /// Whether a value has the type of the key, or may have it.
+    pub(super) fn suits(&self, node: &Node) -> bool {
+        match (self, &node.value) {
+            (Self::Any, _) | (_, Value::Null | Value::Unknown) => true,
+            (Self::Map(_) | Self::Union(_) | Self::Options | Self::OptionsOf(_), value) => {
+                matches!(value, Value::Map(_))
+            }
+            (
+                Self::Maps(_) | Self::Items(_) | Self::EachOf(_) | Self::EachKnown(_) | Self::Texts | Self::Counted(..),
+                value,
+            ) => matches!(value, Value::List(_)),
+            (_, value) => !matches!(value, Value::Map(_) | Value::List(_)),
+        }
+    }
+
     /// Whether ECS accepts a text or a number, or may do so.
     pub(super) fn accept(&self, text: &str) -> bool {
         match self {
-            Self::Any | Self::Options | Self::OptionsOf(_) | Self::Map(_) | Self::Maps(_) | Self::Items(_) => true,
+            Self::Any
+            | Self::Options
+            | Self::OptionsOf(_)
+            | Self::Map(_)
+            | Self::Maps(_)
+            | Self::Items(_)
+            | Self::Union(_)
+            | Self::Texts
+            | Self::Counted(..) => true,
+            Self::Written(least, most) => {
+                u64::try_from(text.chars().count()).is_ok_and(|count| (*least..=*most).contains(&count))
+            }
+            Self::Flag => ["true", "false"].contains(&text),
             Self::OneOf(words) | Self::Known(words) | Self::EachOf(words) | Self::EachKnown(words) => {
                 words.contains(&text)
             }

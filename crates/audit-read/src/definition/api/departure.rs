@@ -6,6 +6,7 @@ use super::{
     shapes::{Accepts, Key, OnFargate, Shape, TASK},
 };
 use document::{Entry, HOLE, Node, Place, Span, Value};
+use std::ops::RangeInclusive;
 
 /// A key that ECS does not know, a value that it refuses, or a key that it misses.
 #[derive(Debug, Clone)]
@@ -34,6 +35,8 @@ pub enum Fault {
     Refused(String, &'static Accepts, Place),
     /// Fargate does not support the key, or supports these values only.
     NotOnFargate(&'static [&'static str]),
+    /// A map with several of its keys, which takes one of them.
+    SeveralOf(Vec<String>),
 }
 
 /// A value that no rule reads. Reports cover it, because it may be a secret in the wrong place.
@@ -49,9 +52,21 @@ pub struct Unread {
 
 /// All departures of the definition `node`, in the order of the file, and the values that no rule reads.
 pub(in crate::definition) fn departures(node: &Node, dialect: Dialect) -> (Vec<Departure>, Vec<Unread>) {
-    let mut walk = Walk { dialect, container: None, found: Vec::new(), unread: Vec::new() };
+    let mut walk = Walk { dialect, judges_types: false, container: None, found: Vec::new(), unread: Vec::new() };
     walk.map(node, &TASK, &At::Top);
     (walk.found, walk.unread)
+}
+
+/// All departures of another map, in the order of the file. With `judges_types`, no reader notes values of another type.
+pub(crate) fn departures_from(
+    node: &Node,
+    shape: &'static Shape,
+    dialect: Dialect,
+    judges_types: bool,
+) -> Vec<Departure> {
+    let mut walk = Walk { dialect, judges_types, container: None, found: Vec::new(), unread: Vec::new() };
+    walk.map(node, shape, &At::Top);
+    walk.found
 }
 
 /// The path to a value. It becomes a text only for a departure.
@@ -83,6 +98,7 @@ const MOST_UNKNOWN: usize = 20;
 
 struct Walk {
     dialect: Dialect,
+    judges_types: bool,
     container: Option<usize>,
     found: Vec<Departure>,
     unread: Vec<Unread>,
@@ -142,8 +158,19 @@ impl Walk {
     }
 
     fn value(&mut self, node: &Node, accepts: &'static Accepts, at: &At<'_>) {
+        if self.judges_types && !accepts.suits(node) {
+            return self.refuse(node, node.kind(), accepts, at);
+        }
         match accepts {
-            Accepts::Any => {}
+            Accepts::Any | Accepts::Texts => {}
+            Accepts::Union(shape) => {
+                self.one_key(node, at);
+                self.map(node, shape, at);
+            }
+            Accepts::Counted(least, most, items) => {
+                self.count(node, *least..=*most, accepts, at);
+                self.value(node, items, at);
+            }
             Accepts::Options | Accepts::OptionsOf(_) => {
                 for entry in node.entries() {
                     self.leave_unread(&entry.node, Some(entry.key.clone()));
@@ -178,6 +205,25 @@ impl Walk {
             self.scalar(&entry.node, &key.accepts, &at);
             self.on_fargate(&entry.node, key.on_fargate, &at);
         }
+    }
+
+    /// Several keys of a map that takes one. A value that is not known may be none.
+    fn one_key(&mut self, node: &Node, at: &At<'_>) {
+        let given = node.entries().iter().filter(|entry| !matches!(entry.node.value, Value::Null | Value::Unknown));
+        let keys: Vec<String> = given.map(|entry| entry.key.clone()).collect();
+        if keys.len() > 1 {
+            self.add(at, node.place.span, Fault::SeveralOf(keys));
+        }
+    }
+
+    fn count(&mut self, node: &Node, allowed: RangeInclusive<u64>, accepts: &'static Accepts, at: &At<'_>) {
+        let items = node.items().iter().filter(|item| !matches!(item.value, Value::Null));
+        let count = u64::try_from(items.clone().count()).unwrap_or(u64::MAX);
+        if allowed.contains(&count) || items.clone().any(Node::is_unknown) || !matches!(node.value, Value::List(_)) {
+            return;
+        }
+        let found = if count == 0 { "an empty list".to_owned() } else { format!("a list of {count} items") };
+        self.refuse(node, &found, accepts, at);
     }
 
     fn items(&mut self, node: &Node, shape: &'static Shape, at: &At<'_>) {
@@ -227,10 +273,15 @@ impl Walk {
     }
 
     fn scalar(&mut self, node: &Node, accepts: &'static Accepts, at: &At<'_>) {
-        let (Value::Text(text) | Value::Number(text)) = &node.value else { return };
+        let is_lenient = self.judges_types || self.dialect.is_lenient();
+        let text = match &node.value {
+            Value::Text(text) | Value::Number(text) => text,
+            Value::Bool(is_on) if is_lenient && matches!(accepts, Accepts::OneOf(_)) => &is_on.to_string(),
+            _ => return,
+        };
         let is_number = matches!(node.value, Value::Number(_));
         // The reader notes values of another type.
-        if is_number != matches!(accepts, Accepts::Whole(..)) && !self.dialect.is_lenient() {
+        if is_number != matches!(accepts, Accepts::Whole(..)) && !is_lenient {
             return;
         }
         let text = self.dialect.open_placeholders(Text(text.clone()));

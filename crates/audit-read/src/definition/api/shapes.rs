@@ -73,13 +73,23 @@ pub enum Accepts {
     Size,
     /// A list with items.
     Items(&'static Shape),
+    /// A map with one of its keys.
+    Union(&'static Shape),
+    /// A list of texts or numbers.
+    Texts,
+    /// A list with at least and at most so many items.
+    Counted(u64, u64, &'static Accepts),
+    /// A text with at least and at most so many characters.
+    Written(u64, u64),
+    /// True or false.
+    Flag,
 }
 
-const fn key(name: &'static str, accepts: Accepts) -> Key {
+pub(super) const fn key(name: &'static str, accepts: Accepts) -> Key {
     Key { name, accepts, is_required: false, on_fargate: OnFargate::Same }
 }
 
-const fn must(name: &'static str, accepts: Accepts) -> Key {
+pub(super) const fn must(name: &'static str, accepts: Accepts) -> Key {
     Key { name, accepts, is_required: true, on_fargate: OnFargate::Same }
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     app_mesh::{Presence, Resource, ResourceKind},
-    definition::Dialect,
+    definition::{Dialect, api::departures_from},
 };
 use document::{Entry, HOLE, Node, SourceFile, Value};
 
@@ -36,9 +36,12 @@ pub(super) fn kind(type_name: &str) -> Option<ResourceKind> {
 /// Reads a resource of App Mesh; `None` if it is another resource.
 pub(super) fn read(file: &Arc<SourceFile>, resource: &TemplateResource<'_>, scope: &Scope<'_, '_>) -> Option<Resource> {
     let kind = kind(resource.kind)?;
-    let body = spelled_as_the_api(resource.resolved(scope), "");
+    let properties = resource.resolved(scope);
+    let departures = departures_from(&properties, kind.shape(), Dialect::CloudFormation, true);
+    let body = spelled_as_the_api(properties, "");
     let presence = if resource.condition().is_some() { Presence::Conditional } else { Presence::Declared };
-    let mut read = Resource::new(file.clone(), kind, body, resource.id_span, presence);
+    let read = Resource::new(file.clone(), kind, body, resource.id_span, presence);
+    let mut read = Resource { dialect: Dialect::CloudFormation, departures, ..read };
     resource.id.clone_into(&mut read.address);
     read.construct = construct(resource.node);
     read.is_synthesised = resource.is_generated;

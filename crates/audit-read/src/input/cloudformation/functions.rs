@@ -14,8 +14,8 @@ impl Scope<'_, '_> {
     pub(super) fn call(&self, name: &str, argument: &Node, span: Span) -> Value {
         let value = match name {
             "Ref" => argument.text().map(|name| self.reference(name, span)),
-            "Fn::GetAtt" => self.attribute(argument),
-            "Fn::Sub" => self.sub(argument),
+            "Fn::GetAtt" => self.attribute(argument, span),
+            "Fn::Sub" => self.sub(argument, span),
             "Fn::Join" => self.join(argument),
             "Fn::Split" => self.split(argument, span),
             "Fn::Select" => self.select(argument, span),
@@ -45,6 +45,7 @@ impl Scope<'_, '_> {
         if name == "AWS::NoValue" {
             return Value::Null;
         }
+        self.check_name(name, span);
         let Some((default, kind)) = self.default_of(name) else {
             return self.mesh_arn(name).or_else(|| self.referenced(name)).unwrap_or(Value::Unknown);
         };
@@ -61,12 +62,13 @@ impl Scope<'_, '_> {
         }
     }
 
-    fn attribute(&self, argument: &Node) -> Option<Value> {
+    fn attribute(&self, argument: &Node, span: Span) -> Option<Value> {
         let (id, attribute) = match argument.items() {
             [id, attribute] => (id.text()?, attribute.text()?),
             _ => argument.text()?.split_once('.')?,
         };
-        self.mesh_attribute(id, attribute).or_else(|| self.arn_of_role(id, attribute))
+        self.check_attribute(id, attribute, span);
+        self.mesh_attribute(id, attribute).or_else(|| self.arn_of(id, attribute))
     }
 
     /// A parameter's default and type. Unknown if it is hidden (`NoEcho`), or of an SSM type: then the default is only
@@ -83,7 +85,7 @@ impl Scope<'_, '_> {
         Some((default, kind))
     }
 
-    fn sub(&self, argument: &Node) -> Option<Value> {
+    fn sub(&self, argument: &Node, span: Span) -> Option<Value> {
         let (template, variables) = match argument.items() {
             [template, variables] => (template, variables.entries()),
             _ => (argument, &[] as &[Entry]),
@@ -96,9 +98,10 @@ impl Scope<'_, '_> {
         let value = |name: &str| {
             let referred = || {
                 let attribute = name.split_once('.').and_then(|(id, attribute)| {
-                    self.mesh_attribute(id, attribute).or_else(|| self.arn_of_role(id, attribute))
+                    self.check_attribute(id, attribute, span);
+                    self.mesh_attribute(id, attribute).or_else(|| self.arn_of(id, attribute))
                 });
-                let value = attribute.unwrap_or_else(|| self.reference(name, Span::default()));
+                let value = attribute.unwrap_or_else(|| self.reference(name, span));
                 Node { value, place: Place::default() }
             };
             let text = own.get(name).cloned().or_else(|| referred().as_text());
@@ -144,6 +147,7 @@ impl Scope<'_, '_> {
         let (keys, options) = argument.items().split_at_checked(3)?;
         let keys: Vec<String> = keys.iter().map(|key| whole_text(&self.resolve(key))).collect::<Option<_>>()?;
         let [map, first, second] = keys.as_slice() else { return None };
+        self.check_mapping([map, first, second], !options.is_empty(), span);
         let found = self.template.mappings.get(map.as_str()).and_then(|map| map.get(first)?.get(second));
         match (found, options.first().and_then(|options| options.get("DefaultValue"))) {
             (Some(found), _) => Some(found.placed(span).value),

@@ -4,8 +4,8 @@ use document::{HOLE, Node, Value};
 
 use super::scope::Scope;
 
-/// The properties that refer to secrets and roles by ARN.
-pub(super) const ARNS: [&str; 2] = ["ValueFrom", "Resource"];
+/// The properties that refer to secrets, roles and groups of logs by ARN or name.
+pub(super) const ARNS: [&str; 3] = ["ValueFrom", "Resource", "awslogs-group"];
 
 impl Scope<'_, '_> {
     /// The value of `Ref` of a secret or parameter in a property of [`ARNS`].
@@ -18,14 +18,22 @@ impl Scope<'_, '_> {
                 format!("arn:{HOLE}:secretsmanager:{HOLE}:{HOLE}:secret:{name}-{HOLE}")
             }
             "AWS::SSM::Parameter" => name?,
+            "AWS::Logs::LogGroup" => name.unwrap_or_else(|| format!("{HOLE}{id}{HOLE}")),
             _ => return None,
         };
         Some(Value::Text(text))
     }
 
-    /// The value of the attribute `Arn` of a role in such a property.
-    pub(super) fn arn_of_role(&self, id: &str, attribute: &str) -> Option<Value> {
-        let (_, name) = self.identity(id).filter(|(kind, _)| *kind == "AWS::IAM::Role" && attribute == "Arn")?;
+    /// The value of the attribute `Arn` of a role or of a group of logs in such a property.
+    pub(super) fn arn_of(&self, id: &str, attribute: &str) -> Option<Value> {
+        let (kind, name) = self.identity(id).filter(|_| attribute == "Arn")?;
+        if kind == "AWS::Logs::LogGroup" {
+            let name = name.unwrap_or_else(|| format!("{HOLE}{id}{HOLE}"));
+            return Some(Value::Text(format!("arn:{HOLE}:logs:{HOLE}:{HOLE}:log-group:{name}:*")));
+        }
+        if kind != "AWS::IAM::Role" {
+            return None;
+        }
         let path = match self.template.resources.get(id)?.get("Properties")?.get("Path") {
             None => "/".to_owned(),
             Some(path) => path.text().map_or_else(|| HOLE.to_string(), str::to_owned),
@@ -40,7 +48,7 @@ impl Scope<'_, '_> {
         let properties = resource.get("Properties");
         let literal = |key: &str| properties.and_then(|properties| properties.get(key)).and_then(Node::text);
         let has = |key: &str| properties.is_some_and(|properties| properties.get(key).is_some());
-        let name = ["Name", "RoleName"].into_iter().find(|key| has(key));
+        let name = ["Name", "RoleName", "LogGroupName"].into_iter().find(|key| has(key));
         let name = name.map(|key| literal(key).map_or_else(|| HOLE.to_string(), str::to_owned));
         Some((resource.get("Type")?.text()?, name))
     }

@@ -22,6 +22,12 @@ impl<'n> TemplateResource<'n> {
 
     /// Its properties. Together, they have the place of its logical ID.
     pub(super) fn resolved(&self, scope: &Scope<'_, '_>) -> Node {
+        for id in self.node.get("DependsOn").into_iter().flat_map(|node| [node].into_iter().chain(node.items())) {
+            id.text().inspect(|name| scope.check_resource(name, id.place.span));
+        }
+        if let Some((name, condition)) = self.condition().zip(self.node.get("Condition")) {
+            scope.check_condition(name, condition.place.span);
+        }
         let mut properties = scope.resolve(self.properties);
         if matches!(properties.value, Value::Map(_)) {
             properties.place.span = self.id_span;

@@ -59,8 +59,17 @@ fn policies(
         attached.retain(|arn| scope.resource_of(arn) != Some(policy.id));
         let name = policy.properties.get("RoleName").cloned();
         let roles: Vec<Node> = list(policy.properties, "Roles")?.into_iter().chain(name).collect();
-        let roles = roles.iter().map(|role| scope.resource_of(role)).collect::<Option<Vec<_>>>()?;
-        if before > attached.len() || roles.contains(&role.id) {
+        // A role by its name is another one, unless the names are the same.
+        let own_name = properties.get("RoleName");
+        let is_own = |named: &Node| match named.text() {
+            Some(name) if own_name.is_none_or(|own| own.text().is_some()) => {
+                Some(own_name.and_then(Node::text) == Some(name))
+            }
+            Some(_) => None,
+            None => scope.resource_of(named).map(|id| id == role.id),
+        };
+        let is_of_role = roles.iter().map(is_own).collect::<Option<Vec<_>>>()?.contains(&true);
+        if before > attached.len() || is_of_role {
             found.push(document(&policy.resolved(scope))?);
         }
     }

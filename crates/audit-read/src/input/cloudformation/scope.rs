@@ -2,14 +2,17 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
 
 use super::{
     identities::ARNS,
     text::{whole_text, without_dynamic_references},
+    undeclared::is_whole,
 };
-use document::{Entry, Node, Place, Value};
+use crate::definition::Undeclared;
+use document::{Entry, Node, Place, SourceFile, Span, Value};
 
 /// The limit for the results of functions, in bytes: a thousand times a large template.
 const BUDGET: usize = 64 * 1024 * 1024;
@@ -20,11 +23,17 @@ pub(super) struct Template<'n> {
     pub(super) mappings: BTreeMap<&'n str, &'n Node>,
     pub(super) conditions: BTreeMap<&'n str, &'n Node>,
     pub(super) resources: BTreeMap<&'n str, &'n Node>,
+    /// Its file, if it shows all that it declares.
+    pub(super) whole: Option<Arc<SourceFile>>,
+    /// References to what it does not declare.
+    pub(super) undeclared: RefCell<Vec<Undeclared>>,
+    /// All of them, each of which is reported once.
+    pub(super) seen: RefCell<BTreeSet<(Span, String)>>,
     budget: Cell<usize>,
 }
 
 impl<'n> Template<'n> {
-    pub(super) fn of(node: &'n Node) -> Self {
+    pub(super) fn of(file: &Arc<SourceFile>, node: &'n Node) -> Self {
         let section = |name: &str| {
             let entries = node.entries_of(name);
             entries.iter().map(|entry| (entry.key.as_str(), &entry.node)).collect()
@@ -34,8 +43,16 @@ impl<'n> Template<'n> {
             mappings: section("Mappings"),
             conditions: section("Conditions"),
             resources: section("Resources"),
+            whole: is_whole(file, node).then(|| Arc::clone(file)),
+            undeclared: RefCell::default(),
+            seen: RefCell::default(),
             budget: Cell::new(BUDGET),
         }
+    }
+
+    /// The references to what it does not declare since the last call.
+    pub(super) fn take_undeclared(&self) -> Vec<Undeclared> {
+        self.undeclared.take()
     }
 
     /// Whether the limit was reached, so that some results are missing.
@@ -170,7 +187,10 @@ impl Scope<'_, '_> {
                 None => Value::Map(entries.iter().map(|entry| self.resolved_entry(entry)).collect()),
             },
             Value::List(items) => Value::List(items.iter().map(|item| self.resolve(item)).collect()),
-            Value::Text(text) => without_dynamic_references(text),
+            Value::Text(text) => {
+                self.check_text(text, node.place.span);
+                without_dynamic_references(text)
+            }
             other => other.clone(),
         };
         Node { value, place: node.place.clone() }
@@ -187,6 +207,9 @@ impl Scope<'_, '_> {
     /// A branch of `Fn::If` is written where it is used and keeps its places; every other result has the place of the
     /// function. Edits reach neither, because another resource may use the value as well.
     fn computed(&self, node: &Node, name: &str, argument: &Node) -> Node {
+        if let ("Fn::If", Some(condition)) = (name, argument.items().first()) {
+            condition.text().inspect(|name| self.check_condition(name, condition.place.span));
+        }
         if name == "Fn::If"
             && let Some(branch) = self.branch(argument)
         {

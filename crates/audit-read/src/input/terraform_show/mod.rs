@@ -51,7 +51,7 @@ pub(super) fn read_shown(file: &Arc<SourceFile>, node: &Node, gathered: &mut Gat
     gathered.material.definitions.extend(read.into_iter().map(|(_, definition)| definition));
     let app_mesh = all.iter().filter_map(|resource| {
         let Planned { kind, address, values, place, .. } = resource;
-        terraform_app_mesh::read(file, kind, address, values, place.span)
+        terraform_app_mesh::read(file, kind, address, values, place.span, true)
     });
     gathered.material.resources.extend(app_mesh);
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     app_mesh::{Presence, Resource, Resources},
-    definition::{Dialect, ModuleCall, ServiceUse, TaskDefinition, service_use},
+    definition::{DECLARE, Dialect, HashiCorpModule, ModuleCall, ServiceUse, TaskDefinition, Undeclared, service_use},
     input::{
         terraform_app_mesh,
         terraform_attributes::{definition_node, service_node},
@@ -206,6 +206,9 @@ impl<'r> Declarations<'r> {
             for one in &mut run {
                 one.definition.services.extend(service.clone());
             }
+            if let Some(first) = run.first_mut() {
+                first.definition.undeclared.extend(undeclared(module));
+            }
             self.problems.extend(problems);
         }
     }
@@ -220,13 +223,15 @@ fn is_of_app_mesh(block: &Block) -> bool {
 fn app_mesh(module: &Module<'_>, block: &Block) -> Vec<Resource> {
     let file = module.directory().file(block.file);
     let names = ["name", "mesh_name", "virtual_router_name", "virtual_gateway_name"];
-    let has_instances = ["count", "for_each"].iter().any(|name| block.body.attribute(name).is_some());
+    // One of another region is in another mesh of the same name.
+    let has_instances =
+        ["count", "for_each", "provider", "region"].iter().any(|name| block.body.attribute(name).is_some());
     let read = |instance: &Instance| {
         let values = module.reader(block, instance).values(&names, &["spec"]);
         let (kind, address) = (block.label(0)?, address(module, block, instance));
-        let resource = terraform_app_mesh::read(&file, kind, &address, &values, block.name_span())?;
+        let resource = terraform_app_mesh::read(&file, kind, &address, &values, block.name_span(), false)?;
         let presence = if has_instances { Presence::Conditional } else { resource.presence };
-        Some(Resource { presence, ..resource })
+        Some(Resource { presence, undeclared: undeclared(module), ..resource })
     };
     module.instances(block).iter().filter_map(read).collect()
 }
@@ -270,8 +275,28 @@ fn definition(module: &Module<'_>, block: &Block, instance: &Instance, roles: &R
     let call = module.call().map(|call| {
         Arc::new(ModuleCall { module: call.module.clone(), file: Arc::clone(&call.file), span: call.span })
     });
-    let read = read.map(|read| TaskDefinition { call, created_by, declared_role, declared_execution_role, ..read });
+    let undeclared = undeclared(module);
+    let read = read.map(|read| TaskDefinition {
+        call,
+        created_by,
+        declared_role,
+        declared_execution_role,
+        undeclared,
+        ..read
+    });
     (read, problems)
+}
+
+/// The references to what no file declares since the last call.
+pub(super) fn undeclared(module: &Module<'_>) -> Vec<Undeclared> {
+    let of_cause = |UnknownCause { file, span, reason }| Undeclared {
+        file,
+        span,
+        reason,
+        help: DECLARE.to_owned(),
+        names: Vec::new(),
+    };
+    module.take_undeclared().into_iter().map(of_cause).collect()
 }
 
 /// Reads an instance of a service.
@@ -283,6 +308,8 @@ fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Read<Serv
         "deployment_controller",
         "load_balancer",
         "network_configuration",
+        "ordered_placement_strategy",
+        "placement_constraints",
     ];
     let names = [
         "name",
@@ -291,6 +318,8 @@ fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Read<Serv
         "launch_type",
         "scheduling_strategy",
         "enable_execute_command",
+        "iam_role",
+        "platform_version",
         "deployment_minimum_healthy_percent",
         "deployment_maximum_percent",
         "tags",
@@ -335,6 +364,10 @@ fn containers(module: &Module<'_>, reader: Reader<'_>) -> Result<Node, ParseErro
         return Ok(closed(reader.value(&Attribute { expression: argument, ..attribute.clone() })));
     }
     let value = reader.value(attribute);
+    if matches!(value.value, Value::List(_)) && !module.is_provided() {
+        let reason = "container_definitions: a list where JSON in a string is expected; write jsonencode([…])";
+        return Err(ParseError::new(value.place.span, reason));
+    }
     let Value::Text(text) = &value.value else { return Ok(value) };
     let file = module.directory().file(reader.block().file);
     let route = value.place.route.clone().filter(|_| attribute.expression.is_json());

@@ -26,19 +26,87 @@ use document::{InputProblem, SourceFile};
 use terraform::{Callee, Directory, Evaluation, Interest, Module, Tree, identity};
 
 pub use self::consul_ecs::mesh_task;
-use self::{declarations::Declarations, roles::Roles};
+use self::{
+    declarations::{Declarations, undeclared},
+    roles::Roles,
+};
 use crate::{
-    definition::TaskDefinition,
+    definition::{TaskDefinition, forget_excerpts},
     input::{
         gathered::{Gathered, mark_shared_families},
         paths::FoundFile,
     },
 };
 
+/// The attributes of what definitions refer to. Source:
+/// <https://registry.terraform.io/providers/hashicorp/aws/latest/docs>
+const ATTRIBUTES: &[(&str, &[&str])] = &[
+    (
+        "aws_cloudwatch_log_group",
+        &[
+            "arn",
+            "deletion_protection_enabled",
+            "id",
+            "kms_key_id",
+            "log_group_class",
+            "name",
+            "name_prefix",
+            "region",
+            "retention_in_days",
+            "skip_destroy",
+            "tags",
+            "tags_all",
+        ],
+    ),
+    (
+        "aws_iam_role",
+        &[
+            "arn",
+            "assume_role_policy",
+            "create_date",
+            "description",
+            "force_detach_policies",
+            "id",
+            "inline_policy",
+            "managed_policy_arns",
+            "max_session_duration",
+            "name",
+            "name_prefix",
+            "path",
+            "permissions_boundary",
+            "tags",
+            "tags_all",
+            "unique_id",
+        ],
+    ),
+    (
+        "aws_secretsmanager_secret",
+        &[
+            "arn",
+            "description",
+            "force_overwrite_replica_secret",
+            "id",
+            "kms_key_id",
+            "name",
+            "name_prefix",
+            "policy",
+            "recovery_window_in_days",
+            "region",
+            "replica",
+            "rotation_enabled",
+            "rotation_lambda_arn",
+            "rotation_rules",
+            "tags",
+            "tags_all",
+        ],
+    ),
+];
+
 /// What is read of a module.
 const INTEREST: Interest = Interest {
     resources: &["aws_ecs_", "aws_appmesh_"],
     words: &["aws_ecs_task_definition", "aws_ecs_service", "consul-ecs"],
+    attributes: ATTRIBUTES,
     provides: |source, version| consul_ecs::called(source, version).is_some(),
 };
 
@@ -161,6 +229,12 @@ impl<'w> Run<'w> {
         let (is_checked, mut definitions): (Vec<bool>, Vec<TaskDefinition>) =
             declarations.found.into_iter().map(|found| (found.is_checked, found.definition)).unzip();
         mark_shared_families(&mut definitions);
+        // What is read for no definition in particular, such as the arguments of calls.
+        if let Some(first) = definitions.first_mut() {
+            first.undeclared.extend(undeclared(&module));
+        }
+        let of_mesh = declarations.app_mesh.all.iter_mut().map(|resource| &mut resource.undeclared);
+        forget_excerpts(definitions.iter_mut().map(|definition| &mut definition.undeclared).chain(of_mesh));
         let checked = definitions.into_iter().zip(is_checked).filter(|(_, is_checked)| *is_checked);
         self.read.material.definitions.extend(checked.map(|(definition, _)| definition));
         self.read.material.resources.add(declarations.app_mesh);

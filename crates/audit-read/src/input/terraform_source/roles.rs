@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use document::{Node, Place, SourceFile};
+use document::{HOLE, Node, Place, SourceFile};
 use terraform::{Attribute, Block, Body, Directory, Instance, Module, Reader, references};
 
 use super::targets::{Target, target};
@@ -68,6 +68,8 @@ const USERS: [&str; 4] = ["aws_ecs_task_definition", "aws_iam_instance_profile",
 struct RoleUses {
     /// The numbers of the resources with a role's policies.
     policies: BTreeMap<String, Vec<usize>>,
+    /// The numbers of those that name their role by a literal, with that name.
+    by_name: Vec<(String, usize)>,
     /// The roles that may get policies from elsewhere: through locals, outputs, calls or other resources.
     given_away: BTreeSet<String>,
     /// Whether a policy may belong to any role.
@@ -76,7 +78,8 @@ struct RoleUses {
 
 impl RoleUses {
     fn of(directory: &Directory) -> Self {
-        let mut uses = Self { policies: BTreeMap::new(), given_away: BTreeSet::new(), has_unclear: false };
+        let mut uses =
+            Self { policies: BTreeMap::new(), by_name: Vec::new(), given_away: BTreeSet::new(), has_unclear: false };
         for (number, block) in directory.resources.iter().enumerate() {
             match block.label(0) {
                 Some(kind) if POLICIES.contains(&kind) => uses.add_policy(number, block),
@@ -102,6 +105,9 @@ impl RoleUses {
                     && kind == ROLE =>
             {
                 self.policies.entry(name.clone()).or_default().push(number);
+            }
+            Some([]) if let Some(name) = names.and_then(|names| names.expression.literal()) => {
+                self.by_name.push((name.to_owned(), number));
             }
             _ => self.has_unclear = true,
         }
@@ -135,7 +141,13 @@ fn policies(
     if directory.is_partial || uses.has_unclear || uses.given_away.contains(name) {
         return None;
     }
-    let own = role.values(&["managed_policy_arns"], &["inline_policy"]);
+    let own = role.values(&["managed_policy_arns", "name"], &["inline_policy"]);
+    // A policy of a role by its name is one of another role, unless the names are the same.
+    let own_name = own.get("name").and_then(Node::text).filter(|name| !name.contains(HOLE));
+    if own_name.is_none() && !uses.by_name.is_empty() {
+        return None;
+    }
+    let by_name = uses.by_name.iter().filter(|(name, _)| Some(name.as_str()) == own_name).map(|(_, number)| number);
     if ["managed_policy_arns", "inline_policy"].iter().any(|name| own.get(name).is_some_and(Node::is_unknown)) {
         return None;
     }
@@ -145,7 +157,7 @@ fn policies(
         .iter()
         .map(|block| block.get("policy").cloned().map(|node| PolicyDocument::new(file, node)));
     let mut documents = managed.chain(inline).collect::<Option<Vec<_>>>()?;
-    let numbers = uses.policies.get(name).into_iter().flatten();
+    let numbers = uses.policies.get(name).into_iter().flatten().chain(by_name);
     for block in numbers.filter_map(|number| directory.resources.get(*number)) {
         let instance = Instance::only();
         let reader = module.reader(block, &instance);
@@ -162,7 +174,8 @@ fn attached(module: &Module<'_>, owner: &Block, reader: Reader<'_>, arn: &Attrib
     let Some(Target::Resource(name)) = target(module, arn, "aws_iam_policy") else {
         return PolicyDocument::managed(&module.directory().file(owner.file), &reader.value(arn));
     };
-    let block = module.directory().resources.iter().find(|block| is_called(block, "aws_iam_policy", &name))?;
+    let found = module.directory().resources.iter().find(|block| is_called(block, "aws_iam_policy", &name));
+    let Some(block) = found else { return undeclared(reader, arn) };
     document(module, block, reader.of(block), block.body.attribute("policy")?)
 }
 
@@ -175,12 +188,19 @@ fn document(module: &Module<'_>, owner: &Block, reader: Reader<'_>, policy: &Att
     let mut names = references(&policy.expression).into_iter();
     match (names.next().as_deref(), names.next()) {
         (Some([data, kind, name, ..]), None) if data == "data" && kind == DOCUMENT => {
-            let block = module.directory().data.iter().find(|block| is_called(block, DOCUMENT, name))?;
+            let found = module.directory().data.iter().find(|block| is_called(block, DOCUMENT, name));
+            let Some(block) = found else { return undeclared(reader, policy) };
             let is_plain = |attribute: &Attribute| ["policy_id", "version"].contains(&attribute.name.as_str());
             block.body.attributes.iter().all(is_plain).then(|| of(block, reader.of(block).values(&[], &["statement"])))
         }
         _ => Some(of(owner, reader.value(policy))),
     }
+}
+
+/// No document, because nothing declares it: its evaluation notes that.
+fn undeclared(reader: Reader<'_>, reference: &Attribute) -> Option<PolicyDocument> {
+    reader.value(reference);
+    None
 }
 
 fn is_called(block: &Block, kind: &str, name: &str) -> bool {

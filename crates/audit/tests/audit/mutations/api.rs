@@ -9,6 +9,7 @@ ecs-unknown-key: cache / portMapping = [{"containerPort": 6379}]
 ecs-unknown-key: cache / healthCheck.intervall = 30
 ecs-unknown-key: cache / startPeriod = 30
 ecs-unknown-key: cache / ports = [6379]
+ecs-unknown-key: cache / portMappings = [{"port": 6379}]
 ecs-unknown-key: cache / env = [{"name": "A", "value": "b"}]
 ecs-unknown-key: cache / logConfiguration = {"logDriver": "json-file", "max-size": "10m", "options": {}}
   given requiresCompatibilities = ["EC2"]

@@ -48,7 +48,7 @@ const CASES: [Case; 51] = [
     ("data.template_file.web[0].rendered", &[("d.tf", "data \"template_file\" \"web\" {\n  count = 1\n  template = file(\"none.tpl\")\n}")], Noted("is known only to Terraform")),
     ("jsonencode(try(jsondecode(var.web.all), @))", &[("v.tf", "variable \"web\" {\n  type = object({ all = optional(string) })\n  default = {}\n}")], Found("main.tf", 3)),
     ("data.template_file.web.rendered", &[], Noted("data.template_file.web.rendered is known only to Terraform")),
-    ("module.containers.json", &[], Noted("module.containers.json is known only to Terraform")),
+    ("module.containers.json", &[], Noted("module.containers is not declared")),
     ("provider::example::containers()", &[], Noted("the function containers is not computed")),
     ("jsonencode(yamldecode(\"[]\"))", &[], Noted("the function yamldecode is not computed")),
     ("jsonencode({})", &[], Refused("containerDefinitions: a map where a list is expected")),

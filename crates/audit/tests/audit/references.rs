@@ -1,0 +1,220 @@
+//! References to what a template or module does not declare. Each mistake has a harmless change next to it.
+
+use audit::audit;
+
+use crate::{
+    folder::Folder,
+    inputs::gathered,
+    reading::{findings_in, ids, is_of_every_definition},
+};
+
+const TEMPLATE: &str = r#"AWSTemplateFormatVersion: "2010-09-09"
+Parameters:
+  ClusterArn: { Type: String }
+  Stage: { Type: String, Default: test }
+Conditions:
+  IsTest: !Equals [!Ref Stage, test]
+Mappings:
+  Sizes: { test: { Cpu: "256" }, live: { Cpu: "512" } }
+Resources:
+  Role:
+    Type: AWS::IAM::Role
+    Properties:
+      AssumeRolePolicyDocument:
+        Statement: [{ Effect: Allow, Principal: { Service: ecs-tasks.amazonaws.com }, Action: sts:AssumeRole }]
+      ManagedPolicyArns:
+        - !Sub arn:${AWS::Partition}:iam::aws:policy/service-role/AmazonECSTaskExecutionRolePolicy
+      Policies:
+        - PolicyName: secrets
+          PolicyDocument:
+            Statement: [{ Effect: Allow, Action: secretsmanager:GetSecretValue, Resource: !Ref Database }]
+  Database:
+    Type: AWS::SecretsManager::Secret
+  Nested:
+    Type: AWS::CloudFormation::Stack
+    Properties: { TemplateURL: nested.yaml }
+  Task:
+    Type: AWS::ECS::TaskDefinition
+    DependsOn: Nested
+    Properties:
+      Family: !Sub "web-${Stage}"
+      Cpu: !FindInMap [Sizes, !Ref Stage, Cpu]
+      Memory: 512
+      ExecutionRoleArn: !GetAtt Role.Arn
+      ContainerDefinitions:
+        - Name: web
+          Image: !Sub ["example/web:${Tag}", { Tag: !If [IsTest, edge, stable] }]
+          Command: [!Sub "echo ${!HOME} ${AWS::Region}"]
+          Environment: [{ Name: TOPIC, Value: !GetAtt Nested.Outputs.Topic }]
+          Secrets: [{ Name: PASSWORD, ValueFrom: !Ref Database }]
+  Service:
+    Type: AWS::ECS::Service
+    Condition: IsTest
+    Properties:
+      Cluster: !Ref ClusterArn
+      TaskDefinition: !Ref Task
+"#;
+
+#[test]
+fn a_template_declares_what_its_definitions_and_services_name() {
+    assert_eq!(ids(&findings_in("template.yaml", TEMPLATE)), [""; 0]);
+    for (from, to, message) in [
+        ("!Ref ClusterArn", "!Ref Cluster", "the template has no parameter or resource Cluster"),
+        ("!GetAtt Role.Arn", "!GetAtt Roles.Arn", "the template has no resource Roles"),
+        ("!GetAtt Role.Arn", "!Sub ${Roles.Arn}", "the template has no resource Roles"),
+        ("!GetAtt Role.Arn", "!GetAtt Role.ARN", "Role is an AWS::IAM::Role, which has no attribute ARN"),
+        (
+            "ValueFrom: !Ref Database",
+            "ValueFrom: !GetAtt Database.Arn",
+            "Database is an AWS::SecretsManager::Secret, which has no attribute Arn",
+        ),
+        ("ValueFrom: !Ref Database", "ValueFrom: !GetAtt Database.Id", ""),
+        ("web-${Stage}", "web-${Stages}", "the template has no parameter or resource Stages"),
+        ("web-${Stage}", "web-${!Stages}", ""),
+        ("example/web:${Tag}", "example/web:${Tags}", "the template has no parameter or resource Tags"),
+        ("[IsTest, edge", "[IsTests, edge", "the template has no condition IsTests"),
+        ("Condition: IsTest", "Condition: Test", "the template has no condition Test"),
+        ("DependsOn: Nested", "DependsOn: [Nested, Role, Rule]", "the template has no resource Rule"),
+        ("DependsOn: Nested", "DependsOn: [Nested, Role]", ""),
+        ("[Sizes, !Ref Stage, Cpu]", "[Size, !Ref Stage, Cpu]", "the template has no mapping Size"),
+        ("[Sizes, !Ref Stage, Cpu]", "[Sizes, !Ref Stage, Cpus]", "the mapping Sizes has no key Cpus"),
+        ("Default: test", "Default: none", ""),
+        // What another program completes.
+        ("!Ref ClusterArn", "!Ref \"{{ cluster }}\"", ""),
+        ("!Ref ClusterArn", "!Ref AWS::StackName", ""),
+        ("${AWS::Region}", "${AWS::Regions}", "CloudFormation has no parameter AWS::Regions"),
+        ("!Sub \"web-${Stage}\"", "web-${AWS::Region}", "the text has a parameter of AWS, but no Fn::Sub replaces it"),
+    ] {
+        assert!(TEMPLATE.contains(from), "{from}");
+        let found = findings_in("template.yaml", &TEMPLATE.replacen(from, to, 1));
+        let messages: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(messages.join(" "), message, "{from} → {to}");
+        assert!(found.iter().all(|finding| finding.rule.id == "ecs-undeclared-reference"), "{from} → {to}");
+    }
+}
+
+#[test]
+fn a_template_that_another_program_completes_may_have_more() {
+    let broken = TEMPLATE.replace("!Ref ClusterArn", "!Ref Cluster");
+    assert_eq!(ids(&findings_in("template.yaml", &broken)), ["ecs-undeclared-reference"]);
+    for (from, to, is_found) in [
+        ("Parameters:\n", "Transform: AWS::Serverless-2016-10-31\nParameters:\n", false),
+        ("Parameters:\n", "Transform: [AWS::LanguageExtensions, Own]\nParameters:\n", false),
+        ("Parameters:\n", "Transform: AWS::LanguageExtensions\nParameters:\n", true),
+        (
+            "Resources:\n",
+            "Resources:\n  Fn::Transform: { Name: AWS::Include, Parameters: { Location: s3://b/k } }\n",
+            false,
+        ),
+        ("Resources:\n", "Resources:\n  Network:\n    Type: Own::Network::Vpc::MODULE\n", false),
+        ("AWSTemplateFormatVersion: \"2010-09-09\"\n", "", false),
+    ] {
+        assert!(broken.contains(from), "{from}");
+        let found = ids(&findings_in("template.yaml", &broken.replacen(from, to, 1)));
+        assert_eq!(found.contains(&"ecs-undeclared-reference"), is_found, "{to}");
+    }
+}
+
+const MODULE: &str = r#"
+variable "stage" { default = "test" }
+locals {
+  name  = "web-${var.stage}"
+  ports = { http = 8080 }
+}
+resource "aws_iam_role" "task" {
+  count              = 1
+  assume_role_policy = "{}"
+}
+data "aws_region" "current" {}
+module "image" {
+  source = "./image"
+  tag    = "1.4.2"
+}
+resource "aws_ecs_task_definition" "web" {
+  family        = local.name
+  task_role_arn = aws_iam_role.task[0].arn
+  container_definitions = jsonencode([{
+    name         = "web"
+    image        = module.image.name
+    command      = [templatefile("${path.module}/run.tpl", { port = local.ports.http })]
+    environment  = [for name, value in { REGION = data.aws_region.current.name } : { name = name, value = value }]
+    portMappings = [for name, port in local.ports : { containerPort = port }]
+  }])
+}
+"#;
+
+const IMAGE: &str = r#"
+variable "tag" {}
+output "name" { value = "example/web:${var.tag}" }
+"#;
+
+const TEMPLATE_FILE: &str = "serve --port ${port}%{ for item in [1, 2] } ${item}%{ endfor }";
+
+fn of_module(from: &str, to: &str) -> String {
+    let [main, image, template] = [MODULE, IMAGE, TEMPLATE_FILE].map(|text| text.replacen(from, to, 1));
+    assert!([MODULE, IMAGE, TEMPLATE_FILE].iter().any(|text| text.contains(from)), "{from}");
+    let files = [("main.tf", main.as_bytes()), ("image/main.tf", image.as_bytes()), ("run.tpl", template.as_bytes())];
+    let folder = Folder::with(&files);
+    let found = audit(&gathered(&[folder.path("")]).material);
+    let found = found.iter().filter(|finding| !is_of_every_definition(finding.rule.id));
+    let lines = found.map(|finding| format!("{}:{}", finding.rule.id, finding.message));
+    lines.collect::<Vec<_>>().join("\n").replace("ecs-undeclared-reference:", "")
+}
+
+#[test]
+fn a_module_declares_what_its_definitions_name() {
+    assert_eq!(of_module("variable", "variable"), "");
+    for (from, to, message) in [
+        ("= local.name", "= local.names", "local.names is not declared"),
+        ("web-${var.stage}", "web-${var.stages}", "var.stages is not declared"),
+        ("= aws_iam_role.task[0].arn", "= aws_iam_role.tasks.arn", "aws_iam_role.tasks is not declared"),
+        (
+            "= aws_iam_role.task[0].arn",
+            "= aws_iam_role.task.arns",
+            "the attribute arns of aws_iam_role.task is not declared",
+        ),
+        ("= aws_iam_role.task[0].arn", "= one(aws_iam_role.task).arn", ""),
+        ("data.aws_region.current.name", "data.aws_region.here.name", "data.aws_region.here is not declared"),
+        ("= module.image.name", "= module.images.name", "module.images is not declared"),
+        ("= module.image.name", "= module.image.names", "module.image.names is not declared"),
+        (
+            "  tag    =",
+            "  tags   =",
+            "var.tag has no value: the call of its module does not set it\nmodule.image has no variable tags",
+        ),
+        ("{ port = local", "{ ports = local", "the template uses port, which the call does not pass"),
+        ("port ${port}", "port ${port.http}", ""),
+        ("port ${port}", "port ${ports.http}", "the template uses ports, which the call does not pass"),
+        // A failing template is an argument of try as well as any other.
+        (
+            "[templatefile(\"${path.module}/run.tpl\", { port = local.ports.http })]",
+            "[try(templatefile(\"${path.module}/run.tpl\", {}), \"serve\")]",
+            "",
+        ),
+        ("= local.name", "= terraform.workspace", ""),
+    ] {
+        assert_eq!(of_module(from, to), message, "{from} → {to}");
+    }
+}
+
+#[test]
+fn a_module_of_which_a_file_is_missing_may_declare_more() {
+    let broken = MODULE.replace("= local.name\n", "= local.names\n");
+    let of = |files: &[(&str, &[u8])]| {
+        let folder = Folder::with(files);
+        ids(&audit(&gathered(&[folder.path("")]).material)).contains(&"ecs-undeclared-reference")
+    };
+    let main = ("main.tf", broken.as_bytes());
+    let others: [(&str, &[u8]); 2] = [("image/main.tf", IMAGE.as_bytes()), ("run.tpl", TEMPLATE_FILE.as_bytes())];
+    assert!(of(&[main, others[0], others[1]]));
+    // A file that is no Terraform, one that Terragrunt generates, an override that declares it, and Terraform's JSON.
+    assert!(!of(&[main, others[0], others[1], ("more.tf", b"locals {")]));
+    assert!(!of(&[main, others[0], others[1], ("terragrunt.hcl", b"")]));
+    assert!(!of(&[main, others[0], others[1], ("more_override.tf", b"locals { names = 1 }")]));
+    assert!(!of(&[main, others[0], others[1], ("more.tf.json", br#"{"locals": {"names": "web"}}"#)]));
+    // An excerpt lacks many names.
+    let excerpt = MODULE.replace("locals {", "locals_of_another_file {").replace("= module.image.name", "= var.image");
+    assert!(!of(&[("main.tf", excerpt.as_bytes()), others[1]]));
+    // The text of an editor has no other files.
+    assert_eq!(ids(&findings_in("main.tf", &broken)), [""; 0]);
+}
