@@ -261,6 +261,19 @@ mutants: ## Prove that the simulation finds mistakes that are made on purpose (M
 chaos: tools ## Inject faults into the real stack for longer (SECONDS=600; SEED= repeats a run's decisions)
 	CHAOS_SECONDS=$(or $(SECONDS),600) cargo test $(all) --test faults -- --nocapture --skip load
 
+.PHONY: mesh-programs
+mesh-programs: ## Get the real programs of `make traffic` (from their publishers, into target/tools/mesh)
+	@$(fetch) mesh
+
+mesh_programs := CONSUL_BIN CONSUL_DATAPLANE_BIN CONSUL_ECS_BIN ENVOY_BIN
+
+.PHONY: traffic
+traffic: ## Count lost requests with the real programs in CONSUL_BIN, CONSUL_DATAPLANE_BIN, CONSUL_ECS_BIN and ENVOY_BIN
+	@missing=; for name in $(mesh_programs); do test -x "$${!name}" || missing="$$missing $$name"; done; \
+	if test "$$missing"; then echo "skipped: traffic: no program in$$missing"; else \
+		$(MAKE) --no-print-directory tools && cargo build $(all) $(addprefix --bin ,$(functions)) && \
+		cargo test $(all) --test traffic -- --nocapture; fi
+
 .PHONY: load
 load: tools ## Replace a cluster of many tasks at once on the local stack (TASKS=5000)
 	LOAD_TASKS=$(or $(TASKS),5000) cargo test $(all) --test faults load -- --nocapture

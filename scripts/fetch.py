@@ -4,6 +4,7 @@
     fetch.py browser                Chromium, which the tests of the HTML report and the site need
     fetch.py wheel                  what builds a wheel: on macOS there is no Consul for the tests
     fetch.py consul [VERSION]       a Consul for CONSUL_BIN, into target/tools/consul-VERSION
+    fetch.py mesh                   the real programs of `make traffic`, into target/tools/mesh
     fetch.py cargo-fuzz
 """
 
@@ -146,12 +147,16 @@ def read(address: str) -> bytes:
         raise Unavailable(f"{address}: {error}") from error
 
 
-def unpack_zip(address: str, sha256: str, folder: Path) -> None:
+def verified(address: str, sha256: str) -> bytes:
     content = read(address)
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise Unavailable(f"{address}: checksum is {found}, expected {sha256}")
-    zipfile.ZipFile(io.BytesIO(content)).extractall(folder)
+    return content
+
+
+def unpack_zip(address: str, sha256: str, folder: Path) -> None:
+    zipfile.ZipFile(io.BytesIO(verified(address, sha256))).extractall(folder)
 
 
 def unpack_deb(address: str, sha256: str, folder: Path) -> None:
@@ -175,6 +180,32 @@ def unpack_deb(address: str, sha256: str, folder: Path) -> None:
     raise Unavailable(f"no Debian archive in this machine's apt sources has it (tried: {tried})")
 
 
+def published_checksum(address: str, file: str) -> dict[str, str]:
+    """The checksum that a file next to the program has for it."""
+    lines = [line.split() for line in read(urllib.parse.urljoin(address, file)).decode().splitlines()]
+    return {ARCH: line[0] for line in lines if len(line) == 2 and address.endswith(f"/{line[1].lstrip('*./')}")}
+
+
+def mesh_program(row: dict) -> None:
+    """Fetches a program of the mesh with the checksum of its publisher, unless it is there."""
+    program = TOOLS / "mesh" / row["program"]
+    if program.exists():
+        return
+    machine = {"amd64": "x86_64", "arm64": "aarch_64"}.get(ARCH, ARCH)
+    facts = {"version": row["version"], "arch": ARCH, "machine": machine}
+    address = row["address"].format(**facts)
+    say(f"fetching {row['program']} {row['version']}")
+    sums = published_checksum(address, row["checksums"].format(**facts))
+    if ARCH not in sums:
+        raise Unavailable(f"no checksum of {address}")
+    program.parent.mkdir(parents=True, exist_ok=True)
+    if address.endswith(".zip"):
+        unpack_zip(address, sums[ARCH], program.parent)
+    else:
+        program.write_bytes(verified(address, sums[ARCH]))
+    program.chmod(0o755)
+
+
 def consul_version(program: Path) -> tuple[int, ...]:
     """Major and minor version, or () if the program does not run or is not Consul."""
     try:
@@ -196,9 +227,7 @@ def fetched_consul(row: dict, version: str) -> Path:
     address = row["address"].format(**facts)
     checksums = row["sha256"]
     if version != row["version"]:
-        published = read(urllib.parse.urljoin(address, row["checksums"].format(**facts))).decode()
-        lines = [line.split() for line in published.splitlines()]
-        checksums = {ARCH: line[0] for line in lines if len(line) == 2 and address.endswith(f"/{line[1]}")}
+        checksums = published_checksum(address, row["checksums"].format(**facts))
     if ARCH not in checksums:
         raise Unavailable(f"no checksum of Consul {version} for {ARCH}")
     shutil.rmtree(folder, ignore_errors=True)
@@ -285,6 +314,9 @@ def main(command: str = "", version: str = "") -> None:
     elif command == "consul":
         row = TABLE["consul"][0]
         fetched_consul(row, version or row["version"])
+    elif command == "mesh":
+        for row in TABLE["mesh"]:
+            mesh_program(row)
     elif command in TABLE["cargo"]:
         cargo_program(command)
     else:

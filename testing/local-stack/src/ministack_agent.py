@@ -2,7 +2,7 @@
 https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_SubmitContainerStateChange.html
 
 Here the calls change what DescribeTasks answers. Real agents report a container's health, and lose contact, through other
-interfaces; here both are fields of their calls: `healthStatus` and `connectivity`. `isHidden` makes ECS's answers incomplete: it
+interfaces; here both are fields of their calls: `healthStatus` and `connectivity`. `address` is that of the task's interface. `isHidden` makes ECS's answers incomplete: it
 counts such a task, and neither lists nor describes it. `createdAt` makes a task older. `status` is PENDING, RUNNING, or STOPPED
 with ECS's `reason` for a task that could not start.
 """
@@ -79,6 +79,14 @@ def submit_container_state_change(data):
     return ecs.json_response({"acknowledgment": "ACCEPT"})
 
 
+def set_address(task, address):
+    for detail in task["attachments"][0]["details"]:
+        if detail["name"] == "privateIPv4Address":
+            detail["value"] = address
+    for container in task["containers"]:
+        container["networkInterfaces"][0]["privateIpv4Address"] = address
+
+
 def submit_task_state_change(data):
     task, lock = task_of(data)
     if not task:
@@ -88,6 +96,8 @@ def submit_task_state_change(data):
             task[field] = data.get(field, task[field])
         if "connectivity" in data:
             task["connectivityAt"] = ecs._iso()
+        if "address" in data:
+            set_address(task, data["address"])
         task["_is_hidden"] = data.get("isHidden", False)
         if "status" in data:
             is_running = data["status"] == "RUNNING"

@@ -17,5 +17,7 @@ pub fn skip(missing: &str) {
 pub fn skip_optional(missing: &str) {
     let thread = thread::current();
     // Written to standard error directly: the captured output of a test that passes is not shown.
-    let _ = writeln!(std::io::stderr(), "\nskipped: {}: {missing}", thread.name().unwrap_or("a test"));
+    // In one piece, because other tests print at the same time.
+    let line = format!("\nskipped: {}: {missing}\n", thread.name().unwrap_or("a test"));
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }

@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{MANAGEMENT_TOKEN, ServerCertificate, program};
 use crate::ports;
+
+/// The name of the file.
+pub(super) const FILE: &str = "consul.json";
 
 /// The major and minor version of Consul.
 pub fn version() -> (u32, u32) {
@@ -72,5 +75,14 @@ pub(super) fn write_configuration(directory: &Path, ports: Ports, cluster: &[u16
         configuration["cert_file"] = json!(write("server.pem", &issued.certificate));
         configuration["key_file"] = json!(write("server-key.pem", &issued.key));
     }
-    std::fs::write(directory.join("consul.json"), configuration.to_string()).unwrap();
+    std::fs::write(directory.join(FILE), configuration.to_string()).unwrap();
+}
+
+/// Adds to a server's configuration a port for xDS streams, and the default policy to allow.
+pub(super) fn serve_proxies(directory: &Path, grpc: u16) {
+    let path = directory.join(FILE);
+    let mut configuration: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    configuration["ports"]["grpc"] = json!(grpc);
+    configuration["acl"]["default_policy"] = json!("allow");
+    std::fs::write(path, configuration.to_string()).unwrap();
 }

@@ -10,11 +10,11 @@ use reqwest::{Client, Method, RequestBuilder, Url};
 use serde_json::{Value, json};
 
 pub use self::configuration::version;
-use self::configuration::{Ports, write_configuration};
+use self::configuration::{Ports, serve_proxies, write_configuration};
 use super::http::{self, Answer};
 use super::process::Process;
 use super::wait::{SOON, eventually};
-use super::{scratch, tool};
+use super::{ports, scratch, tool};
 
 /// A server, which can be stopped and started again with its data.
 pub struct Consul {
@@ -83,10 +83,22 @@ impl Consul {
     }
 
     async fn start_with(tls: Option<(&str, ServerCertificate)>) -> Self {
-        let consul = Self::prepare(Ports::free(), &[], tls);
-        consul.spawn();
-        consul.writable().await;
-        consul
+        Self::prepare(Ports::free(), &[], tls).started().await
+    }
+
+    /// Starts a server for proxies, and returns the port of its xDS streams. Its default policy is to allow, so that tasks have
+    /// nothing to prove, and every service may call every other.
+    pub async fn start_for_proxies() -> (Self, u16) {
+        let grpc = ports::reserve();
+        let consul = Self::prepare(Ports::free(), &[], None);
+        serve_proxies(&consul.directory, grpc);
+        (consul.started().await, grpc)
+    }
+
+    async fn started(self) -> Self {
+        self.spawn();
+        self.writable().await;
+        self
     }
 
     /// Starts several servers, which elect a leader.
@@ -241,7 +253,7 @@ impl Consul {
     }
 
     fn spawn(&self) {
-        let configuration = self.directory.join("consul.json");
+        let configuration = self.directory.join(configuration::FILE);
         let args = ["agent", "-config-file", configuration.to_str().unwrap()];
         *self.process.lock().unwrap() = Some(Process::start(&self.name, &program(), &args, &[]));
     }

@@ -70,6 +70,16 @@ impl DataplaneTask<'_> {
         self.submit_task(&json!({ "createdAt": at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string() })).await;
     }
 
+    /// Its network interface has this address.
+    pub async fn set_address(&self, address: &str) {
+        self.submit_task(&json!({ "address": address })).await;
+    }
+
+    /// ECS wants it to stop, and its containers run still.
+    pub async fn tell_to_stop(&self) {
+        self.submit_task(&json!({ "desiredStatus": "STOPPED" })).await;
+    }
+
     /// ECS counts it, but neither lists nor describes it, as in an incomplete answer; or does so again.
     pub async fn set_hidden(&self, is_hidden: bool) {
         self.submit_task(&json!({ "isHidden": is_hidden })).await;
