@@ -10,7 +10,7 @@ use crate::{
     mutations::mutations,
     plan::plan,
     reading::{findings, findings_in, ids, is_of_every_definition, shown},
-    rule_pages::examples,
+    rule_pages::{Example, examples},
     template::template,
 };
 
@@ -45,7 +45,8 @@ fn sorted(findings: &[Finding]) -> Vec<String> {
 
 /// Every example and mutation of the exported resources.
 fn exports() -> Vec<Value> {
-    let of_resources = examples().filter(|example| example.base == Some(Base::AppMeshResources));
+    let is_export = |example: &Example| example.base == Some(Base::AppMeshResources) && example.notation == "json";
+    let of_resources = examples().filter(is_export);
     let of_examples = of_resources.flat_map(|example| [example.wrong, example.right]);
     let of_mutations = mutations().filter(|(base, _)| *base == Base::AppMeshResources);
     of_examples.chain(of_mutations.map(|(base, mutation)| mutation.broken(base))).collect()

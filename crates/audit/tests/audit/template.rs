@@ -4,17 +4,31 @@ use serde_json::{Map, Value, json};
 
 /// A template with one definition, or with the resources of a list, and one parameter that is known only at deployment.
 pub(crate) fn template(input: &Value) -> Value {
-    let resources: Map<String, Value> = match input {
+    let mut resources = Map::new();
+    match input {
         Value::Array(items) => {
-            items.iter().enumerate().map(|(index, item)| (format!("R{index}"), resource(item))).collect()
+            for (index, item) in items.iter().enumerate() {
+                let id = export_id(item).filter(|id| !resources.contains_key(id));
+                resources.insert(id.unwrap_or_else(|| format!("R{index}")), resource(item));
+            }
         }
-        definition => Map::from_iter([("Task".to_owned(), resource(definition))]),
-    };
+        definition => {
+            resources.insert("Task".to_owned(), resource(definition));
+        }
+    }
     json!({
         "Parameters": { "Given": { "Type": "String" } },
         "Conditions": { "IsGiven": { "Fn::Equals": [{ "Ref": "Given" }, "yes"] } },
         "Resources": resources,
     })
+}
+
+/// `VirtualNodeOrders` for the export of the virtual node `orders`.
+fn export_id(input: &Value) -> Option<String> {
+    let (kind, body) = input.as_object().filter(|export| export.len() == 1)?.iter().next()?;
+    let name = body.get(format!("{kind}Name"))?.as_str()?;
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    Some(format!("{}{}", upper_first(kind), words.map(upper_first).collect::<String>()))
 }
 
 /// A definition, or an export: `{"virtualNode": {…}}`.
