@@ -9,7 +9,10 @@ use plotters::{
     element::{Circle, Rectangle, Text},
     prelude::SVGBackend,
     series::LineSeries,
-    style::{Color, IntoFont, RGBColor, WHITE},
+    style::{
+        Color, IntoFont, RGBColor, WHITE,
+        text_anchor::{HPos, Pos, VPos},
+    },
 };
 use serde_json::Value;
 use test_harness::picture::in_both_schemes;
@@ -58,6 +61,7 @@ fn draw_first_events(area: &Area<'_>, rows: &Value) -> Result<(), Box<dyn Error>
 /// A line over the number of tokens: the instructions of one stop more.
 fn draw_stops(area: &Area<'_>, rows: &Value) -> Result<(), Box<dyn Error>> {
     let labels = ("sans-serif", 14).into_font().color(&FAINT);
+    let centred = labels.pos(Pos::new(HPos::Center, VPos::Top));
     area.draw(&Text::new("Instructions of one stop more", (12, 10), ("sans-serif", 18).into_font().color(&INK)))?;
     let mut chart = ChartBuilder::on(area)
         .margin_top(40)
@@ -76,17 +80,32 @@ fn draw_stops(area: &Area<'_>, rows: &Value) -> Result<(), Box<dyn Error>> {
         .axis_desc_style(labels)
         .x_desc("tokens in Consul")
         .y_desc("million instructions")
-        .x_label_formatter(&|tokens| format!("{tokens:.0}"))
+        .x_label_formatter(&|_| String::new())
         .y_label_formatter(&|count| format!("{:.0}", count / 1e6))
         .draw()?;
     let point = |row: &Value| Some((row["tokens"].as_f64()?, row["instructions"].as_f64()?));
     let points: Vec<_> = rows.as_array().into_iter().flatten().filter_map(point).collect();
     chart.draw_series(LineSeries::new(points.clone(), BLUE.stroke_width(2)))?;
-    chart.draw_series(points.into_iter().map(|point| Circle::new(point, 3, BLUE.filled())))?;
+    chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, BLUE.filled())))?;
+    // Each measured number of tokens has its label: the axis by itself labels powers of ten only.
+    let (left, top) = area.get_base_pixel();
+    for (tokens, instructions) in points {
+        let (x, y) = chart.backend_coord(&(tokens, instructions));
+        let (_, axis) = chart.backend_coord(&(tokens, 1e6));
+        let label = |text: String, y: i32| Text::new(text, (x - left, y - top), centred.clone());
+        area.draw(&label(thousands(tokens), axis + 8))?;
+        area.draw(&label(format!("{:.1}", instructions / 1e6), y - 18))?;
+    }
     Ok(())
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a few hundred pixels")]
+/// A number below a million, with a comma.
+fn thousands(number: f64) -> String {
+    let number = pixels(number);
+    if number < 1_000 { number.to_string() } else { format!("{},{:03}", number / 1_000, number % 1_000) }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a few hundred pixels, or tokens by the thousand")]
 fn pixels(length: f64) -> i32 {
     length.round() as i32
 }

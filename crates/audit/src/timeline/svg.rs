@@ -91,6 +91,7 @@ fn draw_start(out: &mut String, lane: &Lane, top: usize, axis: &Axis, width: usi
     };
     if !lane.waits_for.is_empty() {
         let words = format!("after {}", lane.waits_for.join(" + "));
+        clear(out, LABELS + 4, bar, &words);
         titled(out, "tl-wait", LABELS + 6, baseline, &words, from.saturating_sub(LABELS + 12));
     }
     let to = lane.ends.map_or(axis.width - 8, |end| axis.at(end));
@@ -109,10 +110,13 @@ fn draw_stop(out: &mut String, lane: &Lane, top: usize, axis: &Axis) {
     let class = class_of(lane.part);
     rect(out, class, LABELS, bar, axis.at(term));
     text(out, "tl-on", LABELS + 8, baseline, "running");
+    // Hides the lines of the steps, which would show through the lighter bar and cross its text.
+    rect(out, "tl-ground", axis.at(term), bar, axis.at(gone));
     rect(out, &format!("{class} tl-stopping"), axis.at(term), bar, axis.at(gone));
     let room = axis.at(gone) - axis.at(term);
     titled(out, "tl-off", axis.at(term) + 8, baseline, lane.stopping, room);
     let (gone, kill) = (axis.at(gone) + 8, axis.last());
+    clear(out, gone, bar, lane.leaving);
     titled(out, "tl-wait", gone, baseline, lane.leaving, kill.saturating_sub(gone + 6));
     let words = lane.stop_timeout.map_or_else(|| "after ?".to_owned(), |seconds| format!("after {seconds} s"));
     titled(out, "tl-kill", kill + 6, baseline, &words, axis.width.saturating_sub(kill + 6));
@@ -135,6 +139,13 @@ fn rect(out: &mut String, class: &str, from: usize, y: usize, to: usize) {
 
 fn text(out: &mut String, class: &str, x: usize, y: usize, words: &str) {
     let _ = write!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", escape(words));
+}
+
+/// Hides the lines of the steps behind a text.
+fn clear(out: &mut String, x: usize, bar: usize, words: &str) {
+    if !words.is_empty() {
+        rect(out, "tl-ground", x, bar, x + width_of(words));
+    }
 }
 
 /// A text, cut to the width of its place. A tooltip shows the complete text.
