@@ -1,5 +1,5 @@
 //! The cost model: the number of calls for each kind of event, counted by recorders in front of a real Consul and MiniStack.
-//! The table in docs/contributing/calls.md has the same numbers.
+//! The table in tests/CALLS.md has the same numbers.
 
 use std::sync::Arc;
 

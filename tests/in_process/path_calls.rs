@@ -1,4 +1,4 @@
-//! What `ecs-mesh path` asks Consul, for each kind of destination. docs/contributing/calls.md has the same numbers.
+//! What `ecs-mesh path` asks Consul, for each kind of destination. tests/CALLS.md has the same numbers.
 
 use ::aws::ecs::AwsEcs;
 use consul::ChainOverrides;

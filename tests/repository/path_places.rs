@@ -1,5 +1,5 @@
 //! The page docs/reference/commands/path.md explains each place and each verdict that `ecs-mesh path` names, as its schema has them;
-//! docs/contributing/path.md names the tests of each finding.
+//! tests/PATH.md names the tests of each finding.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::reliability_page::{named, rows, section, tests_below};
 
-const FINDINGS: &str = include_str!("../../docs/contributing/path.md");
+const FINDINGS: &str = include_str!("../PATH.md");
 const PAGE: &str = include_str!("../../docs/reference/commands/path.md");
 const SCHEMA: &str = include_str!("../../docs/reference/schema/path.schema.json");
 

@@ -70,7 +70,15 @@ fn the_pages_are_in_british_english() {
     for folder in ["docs", "deploy", "examples"] {
         pages(Path::new(folder), &mut found);
     }
-    for file in ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/EVIDENCE.md"] {
+    for file in [
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "tests/CALLS.md",
+        "tests/EVIDENCE.md",
+        "tests/PATH.md",
+    ] {
         found.push((file.to_owned(), fs::read_to_string(file).unwrap()));
     }
     assert!(found.len() > 50, "{}", found.len());

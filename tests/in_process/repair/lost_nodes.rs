@@ -60,7 +60,7 @@ async fn the_event_of_a_started_task_has_all_tasks_registered_again() {
     // The event creates the node, which the new task needs, and orders a sweep
     let orders = mesh.orders_of(&controller, &event).await;
     assert_eq!((mesh.has_node(), mesh.registered(3), orders.len()), (true, 0, 1));
-    assert_eq!((mesh.calls("Sqs").len(), mesh.calls("Consul").len()), (1, 3), "see docs/contributing/calls.md");
+    assert_eq!((mesh.calls("Sqs").len(), mesh.calls("Consul").len()), (1, 3), "see tests/CALLS.md");
     let cluster = mesh.0.with(|world| world.ecs.tasks[0].cluster.to_string());
     assert_eq!(
         orders[0],

@@ -6,7 +6,7 @@ use super::prelude::*;
 use crate::spelling::misspelt;
 use audit_read::definition::{
     Dialect,
-    api::{Departure, Fault, Shape},
+    api::{Departure, Fault, SERVICE, Shape},
 };
 use document::Node;
 
@@ -69,37 +69,9 @@ const OF_OTHERS: [(&str, &str); 26] = [
     ("working_dir", "workingDirectory"),
 ];
 
-/// Parameters of a service or of `RunTask`. Sources:
-/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateService.html>,
+/// Parameters of `RunTask` that a service has not:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>
-const OF_SERVICES: [&str; 26] = [
-    "availabilityZoneRebalancing",
-    "capacityProviderStrategy",
-    "cluster",
-    "count",
-    "deploymentConfiguration",
-    "deploymentController",
-    "desiredCount",
-    "enableECSManagedTags",
-    "enableExecuteCommand",
-    "healthCheckGracePeriodSeconds",
-    "launchType",
-    "loadBalancers",
-    "networkConfiguration",
-    "overrides",
-    "placementStrategy",
-    "platformFamily",
-    "platformVersion",
-    "propagateTags",
-    "schedulingStrategy",
-    "serviceConnectConfiguration",
-    "serviceName",
-    "serviceRegistries",
-    "startedBy",
-    "taskDefinition",
-    "volumeConfigurations",
-    "vpcLatticeConfigurations",
-];
+const OF_RUN_TASK: [&str; 3] = ["count", "overrides", "startedBy"];
 
 /// What people put before and behind the names of ECS's keys: `intervalSeconds`, `containerImage`.
 const BEGINNINGS: [&str; 4] = ["container", "docker", "ecs", "task"];
@@ -172,7 +144,8 @@ fn meant(key: &str, shape: &'static Shape, instead_of: Option<&str>) -> Option<(
     if let Some(meant) = of_stem(key, shape) {
         return Some((format!("did you mean {meant}?"), Severity::Error));
     }
-    if shape.name == "the task definition" && OF_SERVICES.contains(&key) {
+    let of_service = || SERVICE.names().chain(OF_RUN_TASK).any(|other| other == key && key != "name");
+    if shape.name == "the task definition" && of_service() {
         let help = "remove it: it is a parameter of the service or of RunTask";
         return Some((help.to_owned(), Severity::Error));
     }
