@@ -20,8 +20,12 @@ KINDS = ["Mesh", "VirtualNode", "VirtualRouter", "Route", "VirtualService", "Vir
 DESCRIBED = ["metadata", "status"]
 # Words that only the documentation has: https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_HttpRetryPolicy.html
 WORDS = {"HttpRetryPolicyEvent": ["server-error", "gateway-error", "client-error", "stream-error"]}
-# What another rule judges, with a message of its own.
-ELSEWHERE = {("WeightedTarget", "weight"), ("CreateService", "serviceName"), ("CreateService", "clientToken")}
+# What another rule judges, with a message of its own, and what is left to judge here.
+ELSEWHERE = {
+    ("WeightedTarget", "weight"): "Whole(0, u64::MAX)",
+    ("CreateService", "serviceName"): "Any",
+    ("CreateService", "clientToken"): "Any",
+}
 # The template may omit what CloudFormation generates or does not require.
 OPTIONAL = {
     ("CapacityProviderStrategyItem", "capacityProvider"),
@@ -88,7 +92,7 @@ class Model:
     def write(self, constant: str, name: str, members: dict, required: list[str]) -> None:
         keys = []
         for key, member in members.items():
-            accepts = "Any" if (name, key) in ELSEWHERE else self.accepts(member["shape"])
+            accepts = ELSEWHERE.get((name, key)) or self.accepts(member["shape"])
             must = key in required and (name, key) not in OPTIONAL or (name, key) in REQUIRED
             keys.append(f"{'must' if must else 'key'}({json.dumps(key)}, {accepts})")
         shown = json.dumps(name[0].lower() + name[1:])
@@ -106,7 +110,7 @@ def text() -> str:
     for kind in KINDS:
         create = mesh.shapes[f"Create{kind}Input"]
         own = kind[0].lower() + kind[1:] + "Name"
-        members = {key: member for key, member in create["members"].items() if key != "clientToken"}
+        members = dict(create["members"])
         for key in DESCRIBED:
             members[key] = {"shape": "Arn"}
         required = [key for key in create["required"] if key != own]

@@ -94,7 +94,8 @@ fn draw_stops(area: &Area<'_>, rows: &Value) -> Result<(), Box<dyn Error>> {
         let (_, axis) = chart.backend_coord(&(tokens, 1e6));
         let label = |text: String, y: i32| Text::new(text, (x - left, y - top), centred.clone());
         area.draw(&label(thousands(tokens), axis + 8))?;
-        area.draw(&label(format!("{:.1}", instructions / 1e6), y - 18))?;
+        let (millions, digits) = (instructions / 1e6, usize::from(instructions < 1e7));
+        area.draw(&label(format!("{millions:.digits$}"), y - 18))?;
     }
     Ok(())
 }

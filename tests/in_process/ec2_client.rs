@@ -98,13 +98,25 @@ async fn a_refusal_says_what_to_allow_and_other_failures_where_ec2_is() {
 async fn an_answer_of_aws_that_never_ends_is_read_up_to_the_limit() {
     let server = Recorder::start(|_, _| Answer::Endless("<DescribeInstancesResponse>")).await;
     let error = AwsEc2::new(&sdk_at(&server.url)).instances(&ids(&["i-1"])).await.unwrap_err().to_string();
-    assert!(error.contains("DescribeInstances") && error.contains("longer than the limit of 256 MiB"), "{error}");
+    assert!(error.contains("DescribeInstances") && error.contains("longer than the limit of 32 MiB"), "{error}");
     // And by the clients of the SDK, which ask once
     let server = Recorder::start(|_, _| Answer::Endless("{\"taskArns\":[\"")).await;
     let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
     let error = AwsEcs::new(&sdk_at(&server.url)).cluster_statuses(&[cluster]).await.unwrap_err().to_string();
-    assert!(error.contains("longer than the limit of 256 MiB"), "{error}");
+    assert!(error.contains("longer than the limit of 32 MiB"), "{error}");
     assert_eq!(server.operations(), ["DescribeClusters"]);
+}
+
+#[tokio::test]
+async fn of_an_error_of_aws_only_the_beginning_is_read() {
+    let long = || Answer::status(400, format!("{}{}", " ".repeat(33 << 20), "{}"));
+    let server = Recorder::start(move |_, _| long()).await;
+    let error = AwsEc2::new(&sdk_at(&server.url)).instances(&ids(&["i-1"])).await.unwrap_err().to_string();
+    assert!(!error.contains("longer than the limit") && error.len() < 1_000, "{error}");
+    // And by the clients of the SDK
+    let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
+    let error = AwsEcs::new(&sdk_at(&server.url)).cluster_statuses(&[cluster]).await.unwrap_err().to_string();
+    assert!(!error.contains("longer than the limit") && error.len() < 1_000, "{error}");
 }
 
 #[tokio::test]

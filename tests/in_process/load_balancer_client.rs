@@ -25,7 +25,7 @@ async fn targets_of_a_group_are_read_with_their_states() {
     let found = AwsLoadBalancers::new(&sdk_at(&server.url)).targets(GROUP).await.unwrap();
     let target = |id: &str, port, state: &str, reason: &str| Target {
         id: id.to_owned(),
-        port,
+        port: Some(port),
         state: state.to_owned(),
         reason: reason.to_owned(),
     };
@@ -38,6 +38,26 @@ async fn targets_of_a_group_are_read_with_their_states() {
     assert!(request.body.starts_with(form), "{}", request.body);
     let signature = request.header("authorization").unwrap();
     assert!(signature.contains("/us-east-1/elasticloadbalancing/aws4_request"), "{signature}");
+}
+
+#[tokio::test]
+async fn target_without_a_possible_port_is_kept() {
+    for port in ["", "<Port></Port>", "<Port>0</Port>", "<Port>99999</Port>"] {
+        let server = Recorder::start(move |_, _| Answer::ok(ANSWER.replace("<Port>80</Port>", port))).await;
+        let found = AwsLoadBalancers::new(&sdk_at(&server.url)).targets(GROUP).await.unwrap();
+        let ports: Vec<Option<u16>> = found.iter().map(|target| target.port).collect();
+        assert_eq!(ports, [None, Some(8080)], "{port}");
+    }
+}
+
+#[tokio::test]
+async fn answer_that_is_cut_off_is_a_failure() {
+    for end in [" xmlns", "<member>", "</Target>", "</TargetHealthDescriptions>", "</DescribeTargetHealthResponse>"] {
+        let (cut, _) = ANSWER.split_once(end).unwrap();
+        let server = Recorder::start(move |_, _| Answer::ok(cut)).await;
+        let failed = AwsLoadBalancers::new(&sdk_at(&server.url)).targets(GROUP).await.unwrap_err();
+        assert!(matches!(failed, TargetsError::Failed(_)), "{end}: {failed:?}");
+    }
 }
 
 #[tokio::test]

@@ -200,8 +200,8 @@ fn why(inspection: &Inspection, task: &TaskArn) -> WhyReport {
     why_task(task.id(), inspection, &background, now())
 }
 
-/// Of a kind of task: what the controller does, the verdict of `status`, the cause of `why` with a part of its sentence, and what `check`
-/// finds.
+/// Of a kind of task: what the controller does at its event and says in a sweep, the verdict of `status`, the cause of `why` with a part of
+/// its sentence, and what `check` finds.
 type Row =
     (&'static str, &'static str, Option<(State, &'static str)>, (WhyCause, &'static str), &'static [&'static str]);
 
@@ -212,6 +212,10 @@ const LOST: &str =
 const HELD_UP: &str = "the task is not passing: its container app waits for consul-dataplane, which is UNHEALTHY; ECS gives up \
                        about 2026-11-20 13:56 UTC";
 
+const LOST_CONTACT: &str = "keeps it; ECS has lost contact with its agent";
+const UNKNOWN_HEALTH: &str = "keeps it; ECS health status of container app: UNKNOWN; its check \
+                              orders-a1b2c3d4e5f60718293a4b5c6d7e8f90-app passes in Consul and stays unchanged";
+
 const KINDS: [Row; 18] = [
     ("managed-instances", "keeps it", HEALTHY, (WhyCause::Healthy, ""), &[]),
     ("replaced-managed-instance", "deregisters it", HEALTHY, (WhyCause::InstanceTerminated, "was drained"), &[]),
@@ -219,7 +223,7 @@ const KINDS: [Row; 18] = [
     ("express-mode", "outside of the mesh", None, (WhyCause::NotInTheMesh, ""), &[]),
     (
         "fault-injection",
-        "keeps it",
+        "keeps it; ECS contradicts its passing check, which stays because no other instance of orders passes",
         Some((State::Faulty, "the task is not passing: its container app is UNHEALTHY")),
         (WhyCause::NeverHealthy, "container app as UNHEALTHY"),
         &[],
@@ -248,24 +252,24 @@ const KINDS: [Row; 18] = [
         (WhyCause::RegisteredAtLoopback, "consul-ecs reads only an IPv4 address"),
         &[],
     ),
-    ("restart-policy", "keeps it", HEALTHY, (WhyCause::Healthy, ""), &["consul-restart-policy"]),
+    ("restart-policy", UNKNOWN_HEALTH, HEALTHY, (WhyCause::Healthy, ""), &["consul-restart-policy"]),
     (
         "disconnected-external-instance",
-        "keeps it",
+        LOST_CONTACT,
         Some((State::Faulty, "the task is disconnected from ECS")),
         (WhyCause::Disconnected, "so the controller drains none of their tasks"),
         &["consul-network-mode", "consul-task-platform"],
     ),
     (
         "disconnected-host",
-        "keeps it",
+        LOST_CONTACT,
         Some((State::Faulty, "the task is disconnected from ECS")),
         (WhyCause::Disconnected, "Consul still sends requests to it"),
         &[],
     ),
     (
         "new-task-without-health",
-        "keeps it",
+        UNKNOWN_HEALTH,
         Some((State::Starting, "starting: 0 of 1 tasks are ready")),
         (WhyCause::Starting, "its container app has not been healthy yet"),
         &[],

@@ -7,7 +7,6 @@ mod dashboard;
 mod iam;
 mod logging;
 mod metrics;
-mod models;
 mod path_places;
 mod permissions_page;
 mod policies;

@@ -73,7 +73,7 @@ impl Lost {
         failed.sort();
         let (first, last) = (failed.first().copied().unwrap_or_default(), failed.last().copied().unwrap_or_default());
         let still_fail = !failed.is_empty() && last + END > watched;
-        Self { count: failed.len(), lasted: (!still_fail).then(|| last - first) }
+        Self { count: failed.len(), lasted: (!still_fail).then(|| last.saturating_sub(first)) }
     }
 }
 

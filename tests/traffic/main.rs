@@ -10,7 +10,7 @@
 //!
 //! Consul, consul-ecs, Consul Dataplane and Envoy are the real programs that four variables name. Each task has an address of its
 //! own on loopback. Every scene runs twice: with this controller, and with none. Nothing here passes or fails by a figure: the table
-//! goes to `target/traffic/table.md`, and `docs/explanation/performance.md` has the one of the last run.
+//! goes to `target/traffic/table.md`.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
 

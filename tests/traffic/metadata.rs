@@ -31,8 +31,8 @@ impl Metadata {
             "Containers": containers.iter().map(container).collect::<Vec<_>>(),
         });
         let task = Arc::new(Mutex::new(task));
-        let served = Arc::clone(&task);
-        let server = Server::start(0, move || served.lock().unwrap().to_string()).await;
+        let shared = Arc::clone(&task);
+        let server = Server::start(0, move || shared.lock().unwrap().to_string()).await;
         Self { uri: format!("http://{}/v4/task", server.address), task, _server: server }
     }
 

@@ -13,6 +13,7 @@ pub mod app_mesh;
 pub mod definition;
 pub mod input;
 pub mod parallel;
+pub mod spelling;
 
 use std::sync::Arc;
 

@@ -24,11 +24,11 @@ pub mod report;
 pub mod rule;
 pub mod rules;
 pub mod severity;
-pub mod spelling;
 pub mod subject;
 pub mod timeline;
 pub mod versions;
 
+pub use audit_read::spelling;
 use audit_read::{Material, app_mesh::Resources, parallel::on_all_processors};
 
 pub use self::deployment::Deployment;

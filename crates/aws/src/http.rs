@@ -15,7 +15,7 @@ use aws_smithy_runtime_api::{
     },
 };
 use aws_smithy_types::body::SdkBody;
-use http_client::{Body, BodyError};
+use http_client::{Body, BodyError, Limit};
 use telemetry::Service;
 use tracing::debug;
 
@@ -87,11 +87,15 @@ async fn send(
     *request.timeout_mut() = limit;
     let answer = client.execute(request).await.map_err(failed)?;
     let (status, headers) = (answer.status(), answer.headers().clone());
-    let body = Body::of(answer).whole().await.map_err(|error| match error {
-        BodyError::Failed(error) => failed(error),
-        // Of this kind, because the SDK does not repeat it.
-        BodyError::TooLarge => ConnectorError::other(error.into(), None),
-    })?;
+    let body = if status.is_success() {
+        Body::of(answer, Limit::Whole).whole().await.map_err(|error| match error {
+            BodyError::Failed(error) => failed(error),
+            // Of this kind, because the SDK does not repeat it.
+            BodyError::TooLarge(_) => ConnectorError::other(error.into(), None),
+        })?
+    } else {
+        http_client::beginning(answer).await.map_err(failed)?
+    };
     let mut response = http::Response::new(SdkBody::from(body));
     (*response.status_mut(), *response.headers_mut()) = (status, headers);
     response.try_into().map_err(user)

@@ -6,7 +6,7 @@ use aws_smithy_xml::decode::{Document, XmlDecodeError};
 use aws_types::SdkConfig;
 
 use crate::{
-    query::{Leaves, QueryApi, QueryFailure, QueryService, each, encoded},
+    query::{Leaves, QueryApi, QueryFailure, QueryService, check_complete, each, encoded},
     sdk::describe,
 };
 
@@ -19,10 +19,11 @@ const ACTION: &str = "DescribeTargetHealth";
 pub struct Target {
     /// Its address, or the ID of its instance.
     pub id: String,
-    pub port: u16,
+    /// `None` if the answer has no possible port.
+    pub port: Option<u16>,
     /// For example `healthy`, `unhealthy` or `initial`.
     pub state: String,
-    /// Why it is not healthy, for example `Target.FailedHealthChecks`; empty if it is.
+    /// Why it is not healthy, for example `Target.FailedHealthChecks`; may be empty.
     pub reason: String,
 }
 
@@ -67,12 +68,13 @@ fn read(body: &[u8]) -> Result<Vec<Target>, XmlDecodeError> {
     if !root.start_el().matches(&format!("{ACTION}Response")) {
         return Err(XmlDecodeError::custom(format!("this is not an answer of {ACTION}")));
     }
+    check_complete(body)?;
     let mut targets = Vec::new();
     each(&mut root, &[&format!("{ACTION}Result"), "TargetHealthDescriptions", "member"], &mut |member| {
         let mut fields = Leaves::of(member, PATHS)?;
         targets.push(Target {
             id: fields.text("Target/Id"),
-            port: fields.parsed("Target/Port")?,
+            port: fields.text("Target/Port").parse::<u16>().ok().filter(|port| *port > 0),
             state: fields.text("TargetHealth/State"),
             reason: fields.text("TargetHealth/Reason"),
         });

@@ -142,6 +142,16 @@ pub(crate) fn each(
     Ok(())
 }
 
+/// Fails if a document ends before its root element does: the decoder takes the end of a text for the end of every open element.
+pub(crate) fn check_complete(body: &[u8]) -> Result<(), XmlDecodeError> {
+    let (mut has_begun, mut depth) = (false, 0);
+    for token in Document::try_from(body)? {
+        (_, depth) = token?;
+        has_begun |= depth > 0;
+    }
+    if has_begun && depth == 0 { Ok(()) } else { Err(XmlDecodeError::custom("the answer is cut off")) }
+}
+
 /// The code and message of an error: EC2 wraps it in `Errors`, and other services do not.
 fn reason(body: &[u8]) -> Option<String> {
     let mut document = Document::try_from(body).ok()?;

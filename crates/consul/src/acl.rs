@@ -151,7 +151,7 @@ impl TokenReads for HttpConsul {
     ) -> Result<Option<Vec<ListedToken>>, ConsulError> {
         // Without the filter `authmethod`, which needs the name of every auth method of the tasks, and answers an unknown
         // name with an empty list.
-        let request = Request::list("the list of ACL tokens", &["acl", "tokens"]);
+        let request = Request::streamed_list("the list of ACL tokens", &["acl", "tokens"]);
         let request = match search.service {
             Some(service) => request.query("servicename", service.as_str()),
             None => request,

@@ -2,9 +2,13 @@
 
 use std::{marker::PhantomData, mem};
 
+use http_client::Limit;
 use memchr::{memchr2, memmem::Finder};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
+
+/// The most that is held of one element, whose end may never come.
+const ELEMENT: Limit = Limit::Whole;
 
 /// Reads the body of an answer, which arrives in parts.
 pub(super) trait BodyReader: Send {
@@ -50,6 +54,9 @@ pub(super) enum BodyError {
     /// The body ends within the array.
     #[error("the array ends after {0} elements")]
     Incomplete(usize),
+    /// An element is longer than what is held of one.
+    #[error("an element of the array is longer than the limit of {} MiB", .0.mebibytes())]
+    TooLong(Limit),
 }
 
 /// What comes next in the array.
@@ -167,7 +174,7 @@ impl<T: DeserializeOwned, U, F: FnMut(T) -> Option<U>> ArrayReader<T, U, F> {
     fn rest_of_element<'p>(&mut self, part: &'p [u8]) -> Result<&'p [u8], BodyError> {
         let Some((last, after)) = self.end.find(part).and_then(|end| part.split_at_checked(end)) else {
             self.begun.extend_from_slice(part);
-            return Ok(&[]);
+            return if self.begun.len() <= ELEMENT.bytes() { Ok(&[]) } else { Err(BodyError::TooLong(ELEMENT)) };
         };
         if self.begun.is_empty() {
             self.element(last)?;
@@ -280,6 +287,16 @@ mod tests {
             assert!(!error.to_string().contains("canary"), "{error}");
         }
         assert_eq!(names("[{\"name\":\"a\"},]", 1), Err(BodyError::NotAnArray));
+    }
+
+    #[test]
+    fn element_without_an_end_is_held_up_to_the_limit() {
+        let mut reader = ArrayReader::new(|_: Named| None::<()>);
+        reader.read(b"[{\"name\":\"").unwrap();
+        let part = vec![b'x'; 1 << 20];
+        let read = (0..ELEMENT.mebibytes() - 1).try_for_each(|_| reader.read(&part));
+        assert_eq!(read, Ok(()));
+        assert_eq!((reader.read(&part), reader.read(&part).is_err()), (Err(BodyError::TooLong(ELEMENT)), true));
     }
 
     #[test]

@@ -116,12 +116,12 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Connects by a request that needs no token.
-    pub(super) async fn open_connection(&self) {
+    /// Connects by a request that needs no token, and may take this long.
+    pub(super) async fn open_connection(&self, limit: Duration) {
         let Ok(url) = self.url.join("v1/status/leader") else { return };
         let start = Instant::now();
         // A connection is kept once its answer was read.
-        let answer = async { self.client.get(url).send().await?.bytes().await }.await;
+        let answer = async { http_client::beginning(self.client.get(url).timeout(limit).send().await?).await }.await;
         telemetry::call(Service::Consul, start.elapsed(), answer.is_err());
     }
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use http_client::LARGEST_ANSWER;
-
 use crate::credential::TokenOwner;
 
 /// How much of an answer an error contains, in characters.
@@ -44,12 +42,12 @@ pub enum ConsulError {
     /// may contain secrets.
     #[error("{subject}: Consul's answer could not be read: {reason}")]
     Malformed { subject: String, reason: String },
-    /// The answer is longer than what is read of one.
+    /// The answer, or one element of a list, is longer than the limit, in MiB.
     #[error(
-        "{subject}: Consul's answer is longer than the limit of {LARGEST_ANSWER} MiB. Check that CONSUL_HTTP_ADDR leads to Consul's HTTP \
+        "{subject}: Consul's answer is longer than the limit of {limit} MiB. Check that CONSUL_HTTP_ADDR leads to Consul's HTTP \
          API, and delete tokens and instances that nobody uses"
     )]
-    TooLarge { subject: String },
+    TooLarge { subject: String, limit: usize },
     /// The client's token could not be read, perhaps because AWS denied it.
     #[error("{token} could not be read: {reason}")]
     CredentialUnreadable { token: TokenOwner, reason: String, is_denied: bool },

@@ -9,7 +9,7 @@ use std::{
 };
 
 use backon::{ExponentialBuilder, Retryable};
-use http_client::{Body, BodyError};
+use http_client::{Body, BodyError, Limit};
 use reqwest::{StatusCode, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use tracing::debug;
 
 use crate::{
-    array::BodyReader,
+    array::{self, BodyReader},
     credential::{Credential, CredentialSource, Reading, TokenOwner},
     endpoints::{ConnectorError, Endpoint, Endpoints, TlsSettings},
     error::{ConsulError, Refusal, classify},
@@ -86,7 +86,8 @@ impl HttpConsul {
         let connect = async {
             let Ok(endpoints) = self.endpoints.current().await else { return };
             let Some(endpoint) = endpoints.first() else { return };
-            tokio::join!(endpoint.open_connection(), endpoint.open_connection());
+            let limit = self.retry_policy.request;
+            tokio::join!(endpoint.open_connection(limit), endpoint.open_connection(limit));
         };
         let _ = tokio::join!(self.credential.current(), connect);
     }
@@ -245,14 +246,22 @@ impl HttpConsul {
             built = built.json(body);
         }
         let failed = |e: reqwest::Error| unavailable(request, at(endpoint, &e), e.is_connect());
+        let too_large = |limit: Limit| {
+            let (subject, limit) = (request.subject.clone(), limit.mebibytes());
+            Refusal::Known(ConsulError::TooLarge { subject, limit })
+        };
         let unread = |e| match e {
             BodyError::Failed(e) => failed(e),
-            BodyError::TooLarge => Refusal::Known(ConsulError::TooLarge { subject: request.subject.clone() }),
+            BodyError::TooLarge(limit) => too_large(limit),
+        };
+        let unparsed = |e: array::BodyError| match e {
+            array::BodyError::TooLong(limit) => too_large(limit),
+            other => Refusal::Known(request.malformed(other.to_string())),
         };
         let answer = built.send().await.map_err(failed)?;
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
         if status != StatusCode::OK {
-            let body = Body::of(answer).whole().await.map_err(unread)?;
+            let body = http_client::beginning(answer).await.map_err(failed)?;
             let text = without_secrets(&String::from_utf8_lossy(&body), request, reading);
             if status == StatusCode::NOT_FOUND && request.is_about_own_token() && !is_about_a_token(&text) {
                 let reason = "this is not Consul's API: it has no /v1/acl/token/self".to_owned();
@@ -266,11 +275,11 @@ impl HttpConsul {
             let subject = request.subject.clone();
             return Err(Refusal::Known(ConsulError::PermissionDenied { subject, token: reading.owner, reason }));
         }
-        let mut body = Body::of(answer);
+        let mut body = Body::of(answer, request.limit);
         while let Some(part) = body.part().await.map_err(unread)? {
-            reader.read(part.as_ref()).map_err(|e| Refusal::Known(request.malformed(e.to_string())))?;
+            reader.read(part.as_ref()).map_err(unparsed)?;
         }
-        reader.end().map_err(|e| Refusal::Known(request.malformed(e.to_string())))
+        reader.end().map_err(unparsed)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http_client::Limit;
 use mesh::tenancy::Tenancy;
 use reqwest::Method;
 use serde::{Deserialize, Deserializer};
@@ -23,6 +24,8 @@ pub(super) struct Request {
     pub(super) body: Option<Value>,
     /// Whether the time until the end of the answer grows with the number of tasks and tokens.
     pub(super) is_list: bool,
+    /// How much of the answer is read.
+    pub(super) limit: Limit,
 }
 
 impl Request {
@@ -63,12 +66,23 @@ impl Request {
 
     fn new(method: Method, subject: impl Into<String>, path: &[&str]) -> Self {
         let path = path.iter().map(|&segment| segment.to_owned()).collect();
-        Self { subject: subject.into(), method, path, query: Vec::new(), body: None, is_list: false }
+        let (subject, query, limit) = (subject.into(), Vec::new(), Limit::Whole);
+        Self { subject, method, path, query, body: None, is_list: false, limit }
     }
 
     /// Reads a list, whose time limit is [`RetryPolicy::list`].
     pub(super) fn list(subject: impl Into<String>, path: &[&str]) -> Self {
-        Self { is_list: true, ..Self::get(subject, path) }
+        Self { is_list: true, limit: Limit::List, ..Self::get(subject, path) }
+    }
+
+    /// Reads a list while it arrives.
+    pub(super) fn streamed_list(subject: impl Into<String>, path: &[&str]) -> Self {
+        Self { limit: Limit::Stream, ..Self::list(subject, path) }
+    }
+
+    /// Reads what a list has of a few tasks. Consul looks through all of it, which takes as long, but the answer is short.
+    pub(super) fn part_of_list(subject: impl Into<String>, path: &[&str], filter: String) -> Self {
+        Self { limit: Limit::Whole, ..Self::list(subject, path) }.query("filter", filter)
     }
 
     pub(super) fn query(mut self, key: &'static str, value: impl Into<String>) -> Self {

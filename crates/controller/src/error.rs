@@ -66,7 +66,10 @@ impl ControllerError {
 
     /// The error in a report; of a cluster, if it concerns one.
     pub(crate) fn problem(&self, cluster: Option<&ClusterArn>) -> report::Problem {
-        report::Problem::new(cluster, self.label(), self)
+        match self {
+            Self::Call(error) => error.problem(cluster),
+            other => report::Problem::new(cluster, other.label(), other),
+        }
     }
 
     /// How far it reaches.
@@ -163,7 +166,7 @@ mod tests {
             ConsulError::Refused { subject: text(), status: 400, reason: text() },
             ConsulError::Refused { subject: text(), status: 500, reason: text() },
             ConsulError::Malformed { subject: text(), reason: text() },
-            ConsulError::TooLarge { subject: text() },
+            ConsulError::TooLarge { subject: text(), limit: 32 },
             ConsulError::CredentialUnreadable { token: TokenOwner::Controller, reason: text(), is_denied: false },
         ];
         let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();

@@ -48,16 +48,17 @@ pub(crate) fn token_unknown() -> String {
     format!("Consul could not be read: it does not know {}", TokenOwner::Command)
 }
 
+/// That no Consul answers at the address, or something else does.
+pub(crate) fn no_consul(reason: &str) -> String {
+    format!("Consul could not be read at CONSUL_HTTP_ADDR: {reason}")
+}
+
 /// Why Consul could not be read.
 pub(crate) fn of_consul(error: &ConsulError) -> String {
     match error {
         ConsulError::CredentialRejected { .. } => token_unknown(),
-        ConsulError::Malformed { subject, reason } => {
-            format!("Consul could not be read at CONSUL_HTTP_ADDR: {subject}: {reason}")
-        }
-        ConsulError::Unavailable { reason, .. } => {
-            format!("Consul could not be read at CONSUL_HTTP_ADDR: {reason}")
-        }
+        ConsulError::Malformed { subject, reason } => no_consul(&format!("{subject}: {reason}")),
+        ConsulError::Unavailable { reason, .. } => no_consul(reason),
         other => format!("Consul could not be read: {other}"),
     }
 }

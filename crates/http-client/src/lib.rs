@@ -14,7 +14,7 @@ use reqwest::{Certificate, ClientBuilder, redirect::Policy};
 use rustls::{AlertDescription, ClientConfig, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-pub use self::body::{Body, BodyError, LARGEST_ANSWER};
+pub use self::body::{Body, BodyError, Limit, beginning};
 
 /// How long an unused connection is kept: so that events a few minutes apart need no new one. Consul keeps it for longer; after a
 /// load balancer has closed it, the request is repeated.

@@ -60,7 +60,8 @@ pub enum Reach {
 impl CallError {
     /// The error in a report; of a cluster, if it concerns one.
     pub fn problem(&self, cluster: Option<&ClusterArn>) -> report::Problem {
-        report::Problem { cause: self.cause(), ..report::Problem::new(cluster, self.label(), self) }
+        let unknown = if let Self::Ecs(EcsError::UnknownCluster(unknown)) = self { Some(unknown) } else { None };
+        report::Problem { cause: self.cause(), ..report::Problem::new(unknown.or(cluster), self.label(), self) }
     }
 
     /// The cause, where what helps follows from it.
@@ -73,6 +74,14 @@ impl CallError {
             Self::Ec2(Ec2Error::Refused { action, .. }) => Some(format!("ec2:{action}")),
             Self::Iam(IamError::Refused { .. }) => Some("iam:GetRole".to_owned()),
             Self::Ecs(EcsError::UnknownCluster(_)) => return Some(Cause::UnknownCluster),
+            Self::Consul(ConsulError::CredentialRejected { .. }) => return Some(Cause::UnknownToken),
+            Self::Consul(ConsulError::CredentialUnreadable { .. }) => return Some(Cause::UnusableToken),
+            Self::Consul(ConsulError::Unavailable { reason, .. }) => {
+                return Some(Cause::NoAnswer { reason: reason.clone() });
+            }
+            Self::Consul(ConsulError::Malformed { subject, reason }) => {
+                return Some(Cause::MalformedAnswer { reason: format!("{subject}: {reason}") });
+            }
             _ => return None,
         };
         Some(Cause::Denied { permission })

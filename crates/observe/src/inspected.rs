@@ -49,20 +49,18 @@ pub enum InspectionError {
 }
 
 impl InspectionError {
-    /// The permission that is missing, if that is the cause and it is known.
-    pub fn missing_permission(&self) -> Option<String> {
-        match self {
-            Self::Call(error) => match error.cause()? {
-                Cause::Denied { permission } => permission,
-                _ => None,
-            },
+    /// The cause, where what helps follows from it.
+    pub fn cause(&self) -> Option<Cause> {
+        let permission = match self {
+            Self::Call(error) => return error.cause(),
             Self::CatalogNotPermitted(missing) => {
                 let rules: Vec<String> = missing.iter().map(ToString::to_string).collect();
-                Some(rules.join(" and "))
+                rules.join(" and ")
             }
-            Self::TokensNotPermitted(missing) => Some(missing.to_string()),
-            Self::NotDescribed(_) | Self::Invalid(..) => None,
-        }
+            Self::TokensNotPermitted(missing) => missing.to_string(),
+            Self::NotDescribed(_) | Self::Invalid(..) => return None,
+        };
+        Some(Cause::Denied { permission: Some(permission) })
     }
 }
 

@@ -68,6 +68,20 @@ pub enum Cause {
     },
     /// ECS does not know the cluster of the problem.
     UnknownCluster,
+    /// Consul does not know the token.
+    UnknownToken,
+    /// The token cannot be read or sent.
+    UnusableToken,
+    /// No server of Consul answers.
+    NoAnswer {
+        /// The address, and what happened there. It is the same for everything that was asked.
+        reason: String,
+    },
+    /// The answer is not what Consul's API documents.
+    MalformedAnswer {
+        /// What was asked, and where parsing stopped.
+        reason: String,
+    },
     /// A cause of a newer function.
     #[serde(other)]
     Other,
@@ -110,6 +124,9 @@ mod tests {
         let denied = Cause::Denied { permission: Some("ecs:ListTasks".to_owned()) };
         assert_eq!(read(r#","cause":{"kind":"denied","permission":"ecs:ListTasks"}"#), Some(denied));
         assert_eq!(read(r#","cause":{"kind":"denied"}"#), Some(Cause::Denied { permission: None }));
+        let silent = Cause::NoAnswer { reason: "refused".to_owned() };
+        assert_eq!(read(r#","cause":{"kind":"no_answer","reason":"refused"}"#), Some(silent));
+        assert_eq!(read(r#","cause":{"kind":"unknown_token"}"#), Some(Cause::UnknownToken));
         assert_eq!(read(r#","cause":{"kind":"moonlight","phase":3}"#), Some(Cause::Other), "a newer function");
     }
 }

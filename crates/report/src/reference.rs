@@ -9,7 +9,8 @@ use serde::{
 };
 
 use crate::{
-    CheckReport, ClusterReport, ErrorLabel, LogAction, LogLine, LogOutcome, SetUpReport, SweepReport, TokenReport,
+    Cause, CheckReport, ClusterReport, ErrorLabel, LogAction, LogLine, LogOutcome, SetUpReport, SweepReport,
+    TokenReport,
     reconcile::{AuditPayload, ReconcilePayload},
 };
 
@@ -90,6 +91,24 @@ fn logs_has_every_field_action_and_outcome() {
 fn payloads_has_every_field_of_an_order_and_no_other() {
     assert_eq!(first_column(PAYLOADS, "## reconcile"), fields::<ReconcilePayload>());
     assert_eq!(first_column(PAYLOADS, "## audit"), fields::<AuditPayload>());
+}
+
+#[test]
+fn payloads_has_every_kind_of_a_cause() {
+    let reason = || "x".to_owned();
+    let kinds = [
+        Cause::Denied { permission: None },
+        Cause::UnknownCluster,
+        Cause::UnknownToken,
+        Cause::UnusableToken,
+        Cause::NoAnswer { reason: reason() },
+        Cause::MalformedAnswer { reason: reason() },
+    ];
+    let page = first_column(PAYLOADS, "### Other answers");
+    for cause in kinds {
+        let written = serde_json::to_value(&cause).unwrap();
+        assert!(page.contains(written["kind"].as_str().unwrap()), "{written} is not on the page");
+    }
 }
 
 #[test]

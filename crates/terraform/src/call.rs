@@ -2,7 +2,11 @@
 //! <https://developer.hashicorp.com/terraform/language/functions>
 
 use document::{Entry, HOLE, Node, Route, Span, Value};
-use hcl_edit::{expr::FuncCall, parser::parse_template, template::Template};
+use hcl_edit::{
+    expr::{Expression as Native, FuncCall},
+    parser::parse_template,
+    template::Template,
+};
 
 use crate::{
     functions::TABLE,
@@ -57,7 +61,7 @@ fn called_with(scope: &dyn Scope, call: &FuncCall, arguments: &[Node], span: Spa
         return Some(unknown(span));
     }
     match name_of(call) {
-        name @ ("file" | "templatefile" | "fileexists") => file_content(scope, name, arguments, span, frame),
+        "file" | "templatefile" | "fileexists" => file_content(scope, call, arguments, span, frame),
         name => {
             let own = scope.provided().map_or(&[][..], |provided| provided.functions);
             let Some((_, function)) = TABLE.iter().chain(own).find(|(own, _)| *own == name) else {
@@ -104,7 +108,8 @@ fn of_input(scope: &dyn Scope, value: Node, arguments: &[Node]) -> Node {
 }
 
 /// The content of a file in the directory tree that is checked.
-fn file_content(scope: &dyn Scope, name: &str, arguments: &[Node], span: Span, frame: Frame<'_>) -> Option<Node> {
+fn file_content(scope: &dyn Scope, call: &FuncCall, arguments: &[Node], span: Span, frame: Frame<'_>) -> Option<Node> {
+    let name = name_of(call);
     let path = arguments.first()?.as_text()?;
     if path.contains(HOLE) {
         return Some(unknown(span));
@@ -127,21 +132,26 @@ fn file_content(scope: &dyn Scope, name: &str, arguments: &[Node], span: Span, f
     if name == "file" {
         return Some(text(content, span));
     }
-    of_template(scope, &content, arguments.get(1)?, span, frame)
+    // Any other map may have more names: a variable of the root module has its default only if nothing sets it.
+    let has_all_names = matches!(call.args.get(1), Some(Native::Object(_)));
+    of_template(scope, &content, arguments.get(1)?, has_all_names, span, frame)
 }
 
-/// The text that a template in another place produces: its values have the place of the call.
+/// The text that a template in another place produces: its values have the place of the call. `has_all_names` if the call
+/// shows the names of all variables.
 pub(crate) fn of_template(
     scope: &dyn Scope,
     text: &str,
     variables: &Node,
+    has_all_names: bool,
     span: Span,
     frame: Frame<'_>,
 ) -> Option<Node> {
     let template = parse_template(text).ok();
     match &variables.value {
         Value::Map(entries) => {
-            rendered(scope, &template?, entries, None, span, frame.within(span, !is_open(variables)))
+            let frame = frame.in_template(span, has_all_names && !is_open(variables));
+            rendered(scope, &template?, entries, None, span, frame)
         }
         Value::Unknown => template.map(|_| unknown(span)),
         _ => None,

@@ -34,6 +34,8 @@ pub struct Directory {
     pub providers: Vec<Block>,
     /// Whether one of its files is not in Terraform's language.
     pub is_partial: bool,
+    /// Whether Terragrunt or Terramate may generate further files of it.
+    pub(crate) is_generated: bool,
     /// Whether it is one text whose other files are not read.
     pub is_alone: bool,
 }

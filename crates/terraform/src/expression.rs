@@ -47,7 +47,7 @@ fn json_value(scope: &dyn Scope, json: &Node, route: Option<&Route>, frame: Fram
     let value = match &json.value {
         Value::Text(source) if source.contains("${") || source.contains("%{") => {
             let template = parse_template(source).ok()?;
-            return Some(template_value(scope, &template, span, inner.within(span, false))?.placed(span));
+            return Some(template_value(scope, &template, span, inner.within(span))?.placed(span));
         }
         Value::List(items) => {
             let items = items.iter().enumerate();

@@ -9,8 +9,8 @@ pub struct Interest {
     pub resources: &'static [&'static str],
     /// Files that cannot be read are a problem only in directories with one of these words.
     pub words: &'static [&'static str],
-    /// The attributes of types of resources: a reference to another one is undeclared.
-    pub attributes: &'static [(&'static str, &'static [&'static str])],
+    /// Whether a type of resource has no such attribute, but one with a similar name: a reference to it is undeclared.
+    pub misspells: fn(&str, &str) -> bool,
     /// Whether the program itself provides the module of a call with this source and version. The outputs of the module are
     /// unknown.
     pub provides: fn(&str, Option<&str>) -> bool,
@@ -18,7 +18,7 @@ pub struct Interest {
 
 impl Interest {
     /// For a module of the program's own sources, which reads no files.
-    pub const NONE: Self = Self { resources: &[], words: &[], attributes: &[], provides: |_, _| false };
+    pub const NONE: Self = Self { resources: &[], words: &[], misspells: |_, _| false, provides: |_, _| false };
 
     /// Whether the block is read: any block but a resource of another service.
     pub(crate) fn includes(&self, block: &Block) -> bool {

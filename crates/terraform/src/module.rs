@@ -192,7 +192,9 @@ impl<'w> Module<'w> {
 
     /// The value of a reference to something that no file of a directory declares.
     pub(crate) fn undeclared_in(&self, directory: &Directory, frame: Frame<'_>, span: Span, name: &str) -> Node {
-        let reason = if frame.is_in_template() {
+        let reason = if frame.is_in_open_template() {
+            format!("{name} is not known here")
+        } else if frame.is_in_template() {
             format!("the template uses {name}, which the call does not pass")
         } else {
             let files = if directory.is_partial { " in the files that could be read" } else { "" };
@@ -204,9 +206,10 @@ impl<'w> Module<'w> {
 
     /// Notes that a directory does not declare something, if all of its files are known.
     pub(crate) fn note_undeclared(&self, directory: &Directory, frame: Frame<'_>, span: Span, reason: &str) {
-        let is_generated = || directory.path.join("terragrunt.hcl").exists();
-        let is_whole = !directory.is_partial && !directory.is_alone && !directory.files.is_empty();
-        if self.provided.is_none() && (frame.is_in_template() || is_whole && !is_generated()) {
+        let is_excerpt = directory.is_partial || directory.is_alone || directory.is_generated;
+        let is_whole = !is_excerpt && !directory.files.is_empty();
+        let is_certain = if frame.is_in_template() { !frame.is_in_open_template() } else { is_whole };
+        if self.provided.is_none() && is_certain {
             let span = frame.within.map_or(span, |text| text.at);
             self.causes().note_undeclared(UnknownCause {
                 file: self.file(frame.file),

@@ -91,8 +91,8 @@ fn missing_resource(module: &Module<'_>, root: &str, operators: &[&TraversalOper
     if root == "data" {
         return (!is_declared).then(|| format!("data.{kind}.{name}"));
     }
-    let known = module.evaluation.directories.interest.attributes.iter().find(|(own, _)| *own == kind);
-    let attribute = next().filter(|attribute| known.is_some_and(|(_, all)| !all.contains(attribute)));
+    let misspells = module.evaluation.directories.interest.misspells;
+    let attribute = next().filter(|attribute| misspells(kind, attribute));
     match attribute {
         _ if !is_declared => Some(format!("{kind}.{name}")),
         Some(attribute) => Some(format!("the attribute {attribute} of {kind}.{name}")),
@@ -180,5 +180,5 @@ fn rendered(
 ) -> Option<Node> {
     let variables = variables.unwrap_or_else(|| map(Vec::new(), span));
     let Some(template) = template.text() else { return Some(unknown(span)) };
-    of_template(module, template, &variables, span, frame)
+    of_template(module, template, &variables, false, span, frame)
 }

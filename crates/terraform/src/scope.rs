@@ -29,8 +29,10 @@ pub(crate) struct Frame<'f> {
 pub(crate) struct Text {
     /// Where the module uses it.
     pub(crate) at: Span,
-    /// Whether it is a template, which knows only its variables, and all of these are known.
+    /// Whether it is a template, which knows only its variables.
     pub(crate) is_template: bool,
+    /// Whether the names of all its variables are known.
+    pub(crate) has_all_names: bool,
 }
 
 /// A name that is known within an expression: of `for`, `each` and `count`.
@@ -46,9 +48,15 @@ impl<'f> Frame<'f> {
     }
 
     /// In a text at `at`.
-    pub(crate) fn within(self, at: Span, is_template: bool) -> Self {
+    pub(crate) fn within(self, at: Span) -> Self {
         let at = self.within.map_or(at, |outer| outer.at);
-        Self { within: Some(Text { at, is_template }), ..self }
+        Self { within: Some(Text { at, is_template: false, has_all_names: false }), ..self }
+    }
+
+    /// In a template that is used at `at`.
+    pub(crate) fn in_template(self, at: Span, has_all_names: bool) -> Self {
+        let at = self.within.map_or(at, |outer| outer.at);
+        Self { within: Some(Text { at, is_template: true, has_all_names }), ..self }
     }
 
     /// The same, one level deeper.
@@ -59,6 +67,11 @@ impl<'f> Frame<'f> {
     /// Whether only the variables of a template are known.
     pub(crate) fn is_in_template(self) -> bool {
         self.within.is_some_and(|text| text.is_template)
+    }
+
+    /// Whether a template may have variables with other names.
+    pub(crate) fn is_in_open_template(self) -> bool {
+        self.within.is_some_and(|text| text.is_template && !text.has_all_names)
     }
 
     /// The value that a name is bound to.

@@ -25,6 +25,8 @@ pub struct Tree {
     open: BTreeMap<PathBuf, Arc<SourceFile>>,
     /// What was read of files before; `None` if each is read once.
     bodies: Option<Arc<Mutex<Bodies>>>,
+    /// Whether Terragrunt or Terramate may generate files of any module.
+    is_generated: bool,
 }
 
 /// The content of files by their names, with the text and the number that each file had.
@@ -53,6 +55,17 @@ impl Tree {
     pub fn remembering(mut self) -> Self {
         self.bodies = Some(Arc::default());
         self
+    }
+
+    /// The tree, whose modules may have further files, because Terragrunt or Terramate generates them.
+    #[must_use]
+    pub fn generated(mut self, is_generated: bool) -> Self {
+        self.is_generated = is_generated;
+        self
+    }
+
+    pub(crate) fn is_generated(&self) -> bool {
+        self.is_generated
     }
 
     /// The content of a file, which has this number in its module.

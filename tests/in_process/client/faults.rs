@@ -172,12 +172,37 @@ async fn an_answer_that_never_ends_is_read_up_to_the_limit() {
     // Given servers that never stop sending: an element of a list, and an object
     let (server, consul) = against(|_, _| Answer::Endless("[{\"AccessorID\":\"")).await;
     let list = said(consul.tokens(&Tenancy::Community, &|_| true).await.unwrap_err());
-    assert!(list.starts_with("the list of ACL tokens: Consul's answer is longer than the limit of 256 MiB"), "{list}");
+    assert!(list.starts_with("the list of ACL tokens: Consul's answer is longer than the limit of 32 MiB"), "{list}");
     // Then nothing is asked again: the next answer would be as long
     assert_eq!(server.requests().len(), 1);
     let (_server, consul) = against(|_, _| Answer::Endless("{\"AccessorID\":\"")).await;
     let object = said(consul.token(&Tenancy::Community, accessor()).await.unwrap_err());
-    assert!(object.contains(ACCESSOR), "{object}");
+    assert!(object.contains(ACCESSOR) && object.contains("longer than the limit of 32 MiB"), "{object}");
+    // And a list that is held whole
+    let (_server, consul) = against(|_, _| Answer::Endless("{\"Node\":\"")).await;
+    let node = said(consul.node(CLUSTER, &Tenancy::Community).await.unwrap_err());
+    assert!(node.contains("longer than the limit of 128 MiB"), "{node}");
+}
+
+#[tokio::test]
+async fn of_an_error_only_the_beginning_is_read() {
+    // Given a server whose error begins with Consul's text, and is longer than what is held of any answer
+    let (server, consul) = against(|_, _| {
+        Answer::status(403, format!("Permission denied: token lacks permission 'acl:read'{}", "x".repeat(33 << 20)))
+    })
+    .await;
+    // Then it is the error that its beginning says
+    let error = consul.tokens(&Tenancy::Community, &|_| true).await.unwrap_err();
+    assert!(matches!(error, ConsulError::PermissionDenied { .. }), "{error:?}");
+    assert!(error.to_string().contains("acl:read") && error.to_string().len() < 1_000, "{error}");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_connection_is_opened_by_an_answer_that_never_ends() {
+    let (server, consul) = against(|_, _| Answer::Endless("\"10.0.0.1:8300")).await;
+    consul.open_connections().await;
+    assert_eq!(server.requests().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ use super::{Recorded, by_arn, now};
 use crate::{
     ec2_client::described,
     environment::{self, Environment, at},
-    time::{Fixed, LONG},
+    time::{Fixed, LONG, without_pauses},
 };
 use local_stack::world::World;
 
@@ -73,20 +73,23 @@ impl Recorded {
     }
 }
 
+/// The controller between the recorded ECS and Consul.
+async fn started(world: &World<'_>, recorded: &Recorded, settings: &[(&'static str, &'static str)]) -> Environment {
+    let answers = recorded.clone();
+    let aws = environment::aws(move |request, _| answers.answer_controller(request)).await;
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    Environment::between(world, consul, aws, settings, |edges| at(Arc::new(Fixed(now())), edges)).await
+}
+
 /// What the controller does for a task: after its event, and what a sweep then says of it.
 pub(super) async fn controls(cluster: String, recorded: &Recorded, task: usize) -> String {
     let world = World::without_deployment(cluster.leak()).await;
     let recorded = recorded.in_cluster(&world.cluster());
     let arn = recorded.tasks[task]["taskArn"].as_str().unwrap().to_owned();
     world.register_instance("orders", &arn).await;
-    let answers = recorded.clone();
-    let aws = environment::aws(move |request, _| answers.answer_controller(request)).await;
-    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-    let settings = [("TOKEN_MODE", "auth-method"), ("BOOTSTRAP", "none")];
-    let edges = |edges| at(Arc::new(Fixed(now())), edges);
-    let environment = Environment::between(&world, consul, aws, &settings, edges).await;
-
-    let (asked, of_consul) = environment.calls_for(&[event(&recorded.tasks[task])]).await;
+    // At a start, it looks for the node of the cluster, unless it creates nothing.
+    let of_events = started(&world, &recorded, &[("TOKEN_MODE", "auth-method")]).await;
+    let (asked, of_consul) = of_events.calls_for(&[event(&recorded.tasks[task])]).await;
     let checks = world.checks_of(&arn).await;
     let done = match (asked.is_empty(), of_consul.is_empty()) {
         (true, true) => "ignores it",
@@ -95,7 +98,8 @@ pub(super) async fn controls(cluster: String, recorded: &Recorded, task: usize) 
         _ if checks.iter().any(|check| check["Status"] == "critical") => "drains it",
         _ => "keeps it",
     };
-    let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
+    let of_sweeps = started(&world, &recorded, &[("TOKEN_MODE", "auth-method"), ("BOOTSTRAP", "none")]).await;
+    let report = without_pauses(of_sweeps.controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await;
     let id = arn.rsplit('/').next().unwrap();
     let mut said = report.clusters.iter().flat_map(|cluster| &cluster.skipped).filter(|it| it.what.contains(id));
     said.next().map_or_else(|| done.to_owned(), |skipped| format!("{done}; {}", skipped.why))

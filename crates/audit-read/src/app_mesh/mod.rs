@@ -24,6 +24,12 @@ pub struct Resources {
     pub has_nested_stacks: bool,
 }
 
+impl FromIterator<Resource> for Resources {
+    fn from_iter<I: IntoIterator<Item = Resource>>(resources: I) -> Self {
+        Self { all: resources.into_iter().collect(), ..Self::default() }
+    }
+}
+
 impl Resources {
     /// Adds the resources of another part of the run.
     pub fn add(&mut self, other: Self) {
@@ -41,6 +47,11 @@ impl Resources {
     /// In the order of the files.
     pub fn all(&self) -> &[Resource] {
         &self.all
+    }
+
+    pub(crate) fn all_mut(&mut self) -> &mut [Resource] {
+        self.by_name.take();
+        &mut self.all
     }
 
     /// Those of one kind.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::definition::{
     Dialect, Text, Undeclared,
-    api::{self, Departure, Shape, departures_from},
+    api::{self, Departure, Shape, Unread, departures_from},
 };
 use document::{HOLE, Node, SourceFile, Span, Value};
 
@@ -108,6 +108,8 @@ pub struct Resource {
     pub dialect: Dialect,
     /// Where it departs from App Mesh's API, as the file spells it.
     pub departures: Vec<Departure>,
+    /// The values that no rule reads.
+    pub unread: Vec<Unread>,
     /// References to what the input does not declare.
     pub undeclared: Vec<Undeclared>,
     /// The bytes that findings about all of it point at: its name, or its logical ID.
@@ -168,6 +170,7 @@ impl Resource {
             node,
             dialect: Dialect::Ecs,
             departures: Vec::new(),
+            unread: Vec::new(),
             undeclared: Vec::new(),
             span,
             file,
@@ -300,6 +303,6 @@ fn bare(file: &Arc<SourceFile>, body: &Node) -> Option<Resource> {
 fn read(file: &Arc<SourceFile>, kind: ResourceKind, body: &Node) -> Option<Resource> {
     let span = body.get(kind.name_key()).filter(|name| name.text().is_some())?.place.span;
     body.get("meshName")?.text()?;
-    let departures = departures_from(body, kind.shape(), Dialect::Ecs, true);
-    Some(Resource { departures, ..Resource::new(file.clone(), kind, body.clone(), span, Presence::Exported) })
+    let (departures, unread) = departures_from(body, kind.shape(), Dialect::Ecs, true);
+    Some(Resource { departures, unread, ..Resource::new(file.clone(), kind, body.clone(), span, Presence::Exported) })
 }

@@ -13,8 +13,12 @@ pub enum Dialect {
     Terraform,
     /// The output of `terraform show -json`: spelled as in ECS's JSON.
     TerraformPlan,
+    /// The arguments of App Mesh's resources in Terraform: `http_route`.
+    TerraformAppMesh,
     /// CloudFormation: `NetworkMode`. Numbers and booleans may be strings.
     CloudFormation,
+    /// CloudFormation's properties of App Mesh, which has abbreviations in capitals: `HTTP2`.
+    CloudFormationAppMesh,
 }
 
 /// The maps whose keys are names that the user or a driver chooses: `awslogs-group`.
@@ -32,15 +36,19 @@ const ARGUMENTS: [(&str, &str); 6] = [
 ];
 
 /// The keys that differ by more than their first letter, as ECS and as CloudFormation spells them. Source:
-/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ecs-taskdefinition.html>,
-/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/AWS_AppMesh.html>
-const CAPITALS: [(&str, &str); 15] = [
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ecs-taskdefinition.html>
+const CAPITALS: &[(&str, &str)] = &[
     ("properties", "ProxyConfigurationProperties"),
     ("efsVolumeConfiguration", "EFSVolumeConfiguration"),
     ("fsxWindowsFileServerVolumeConfiguration", "FSxWindowsFileServerVolumeConfiguration"),
     ("fileSystemId", "FilesystemId"),
     ("iam", "IAM"),
     ("placementStrategy", "PlacementStrategies"),
+];
+
+/// The properties of App Mesh in capitals, as the API and as CloudFormation spell them. Source:
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/AWS_AppMesh.html>
+const CAPITALS_OF_APP_MESH: &[(&str, &str)] = &[
     ("acm", "ACM"),
     ("awsCloudMap", "AWSCloudMap"),
     ("dns", "DNS"),
@@ -74,29 +82,43 @@ const KEYS: [&str; 14] = [
 impl Dialect {
     /// `key`, as ECS spells it, in this spelling.
     pub fn spell(self, key: &str) -> String {
-        if self != Self::CloudFormation {
-            return key.to_owned();
+        match self {
+            Self::Ecs | Self::Terraform | Self::TerraformPlan => return key.to_owned(),
+            Self::TerraformAppMesh => return snake_case(key),
+            Self::CloudFormation | Self::CloudFormationAppMesh => {}
         }
-        if let Some((_, capital)) = CAPITALS.iter().find(|(ecs, _)| *ecs == key) {
+        if let Some((_, capital)) = self.capitals().iter().find(|(ecs, _)| *ecs == key) {
             return (*capital).to_owned();
         }
         let mut chars = key.chars();
         chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
     }
 
+    /// The keys that differ by more than their first letter, as ECS or App Mesh and as this format spells them.
+    fn capitals(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::CloudFormation => CAPITALS,
+            Self::CloudFormationAppMesh => CAPITALS_OF_APP_MESH,
+            Self::Ecs | Self::Terraform | Self::TerraformPlan | Self::TerraformAppMesh => &[],
+        }
+    }
+
     /// Whether a key of a file is `name`, as ECS spells it, in this spelling.
-    pub(super) fn is_spelling_of(self, key: &str, name: &str) -> bool {
+    pub(crate) fn is_spelling_of(self, key: &str, name: &str) -> bool {
         match self {
             Self::Ecs => key == name,
             Self::Terraform | Self::TerraformPlan => key.eq_ignore_ascii_case(name),
-            Self::CloudFormation => match CAPITALS.iter().find(|(ecs, _)| *ecs == name) {
-                Some((_, capital)) => key == *capital,
-                None => {
-                    key.eq_ignore_ascii_case(name)
-                        && key.get(1..) == name.get(1..)
-                        && key.starts_with(|c: char| c.is_ascii_uppercase())
+            Self::TerraformAppMesh => key == snake_case(name),
+            Self::CloudFormation | Self::CloudFormationAppMesh => {
+                match self.capitals().iter().find(|(ecs, _)| *ecs == name) {
+                    Some((_, capital)) => key == *capital,
+                    None => {
+                        key.eq_ignore_ascii_case(name)
+                            && key.get(1..) == name.get(1..)
+                            && key.starts_with(|c: char| c.is_ascii_uppercase())
+                    }
                 }
-            },
+            }
         }
     }
 
@@ -119,11 +141,11 @@ impl Dialect {
     pub fn spell_arguments(self, text: String) -> String {
         match self {
             Self::Terraform => ARGUMENTS.iter().fold(text, |text, (ecs, own)| replace_words(&text, ecs, own)),
-            Self::CloudFormation => {
+            Self::CloudFormation | Self::CloudFormationAppMesh => {
                 let keys = ARGUMENTS.iter().map(|(ecs, _)| *ecs).chain(KEYS);
                 keys.fold(text, |text, key| replace_words(&text, key, &self.spell_path(key)))
             }
-            Self::Ecs | Self::TerraformPlan => text,
+            Self::Ecs | Self::TerraformPlan | Self::TerraformAppMesh => text,
         }
     }
 
@@ -135,9 +157,11 @@ impl Dialect {
     /// How to define a volume that has only a name.
     pub fn help_to_add_volume(self, name: &str) -> String {
         match self {
-            Self::Ecs | Self::TerraformPlan => format!("add {{ \"name\": \"{name}\" }} to volumes"),
+            Self::Ecs | Self::TerraformPlan | Self::TerraformAppMesh => {
+                format!("add {{ \"name\": \"{name}\" }} to volumes")
+            }
             Self::Terraform => format!("add volume {{ name = \"{name}\" }}"),
-            Self::CloudFormation => format!("add {{ Name: {name} }} to Volumes"),
+            Self::CloudFormation | Self::CloudFormationAppMesh => format!("add {{ Name: {name} }} to Volumes"),
         }
     }
 
@@ -149,17 +173,25 @@ impl Dialect {
 
     /// A text whose placeholders are unknown parts. In CloudFormation, `${Name}` is a forgotten `Fn::Sub`.
     pub(super) fn open_placeholders(self, text: Text) -> Text {
-        if self == Self::CloudFormation && text.0.contains("${") {
-            text
-        } else {
-            Text(with_holes(&text.0).into_owned())
-        }
+        if self.is_lenient() && text.0.contains("${") { text } else { Text(with_holes(&text.0).into_owned()) }
     }
 
     /// Whether numbers and booleans may be written as strings.
     pub fn is_lenient(self) -> bool {
-        self == Self::CloudFormation
+        matches!(self, Self::CloudFormation | Self::CloudFormationAppMesh)
     }
+}
+
+/// `virtualNodeName` is `virtual_node_name`.
+fn snake_case(key: &str) -> String {
+    let mut out = String::with_capacity(key.len() + 4);
+    for c in key.chars() {
+        if c.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
 }
 
 /// `text` with `own` in place of each `name` that is not a part of a longer word or path.
@@ -188,6 +220,20 @@ mod tests {
         assert_eq!(spelled(Dialect::Terraform), "set network_mode to awsvpc");
         assert_eq!(spelled(Dialect::CloudFormation), "set NetworkMode to awsvpc");
         assert_eq!(spelled(Dialect::Ecs), "set networkMode to awsvpc");
+    }
+
+    #[test]
+    fn abbreviations_are_in_capitals_only_in_app_mesh() {
+        for (dialect, key, name, is_spelling) in [
+            (Dialect::CloudFormationAppMesh, "TLS", "tls", true),
+            (Dialect::CloudFormationAppMesh, "Tls", "tls", false),
+            (Dialect::CloudFormationAppMesh, "HttpRoute", "httpRoute", true),
+            (Dialect::CloudFormationAppMesh, "AWSCloudMap", "awsCloudMap", true),
+            (Dialect::CloudFormation, "Tls", "tls", true),
+            (Dialect::CloudFormation, "TLS", "tls", false),
+        ] {
+            assert_eq!(dialect.is_spelling_of(key, name), is_spelling, "{dialect:?} {key}");
+        }
     }
 
     #[test]

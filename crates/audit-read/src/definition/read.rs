@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    api::{Departure, SERVICE, departures, departures_from},
+    api::{Departure, SERVICE, Unread, departures, departures_from},
     container::{
         Container, ContainerHealthCheck, Dependency, MountPoint, PortMapping, RestartPolicy, Secret, Ulimit, Variable,
     },
@@ -93,7 +93,7 @@ pub fn service_use(
     })
 }
 
-fn settings(reader: &MapReader<'_>, departures: Vec<Departure>) -> ServiceSettings {
+fn settings(reader: &MapReader<'_>, (departures, unread): (Vec<Departure>, Vec<Unread>)) -> ServiceSettings {
     let percent = |key| reader.map("deploymentConfiguration", |deployment| deployment.number(key)).flatten();
     let network = |network: &MapReader<'_>| network.map("awsvpcConfiguration", Network::read);
     ServiceSettings {
@@ -112,6 +112,7 @@ fn settings(reader: &MapReader<'_>, departures: Vec<Departure>) -> ServiceSettin
             })
             .collect(),
         departures,
+        unread,
     }
 }
 

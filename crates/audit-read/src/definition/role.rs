@@ -198,7 +198,13 @@ fn principals(statement: &Node) -> Vec<Option<String>> {
     let of_kind = |kind: Option<&str>, node: &Node| {
         let mut names: Vec<Option<String>> = identifiers(node);
         if let Some(kind @ ("AWS" | "Federated" | "CanonicalUser")) = kind {
-            names.iter_mut().filter(|name| name.is_none()).for_each(|name| *name = Some(kind.to_owned()));
+            for name in &mut names {
+                match name {
+                    Some(service) if service.ends_with(".amazonaws.com") => *name = Some(format!("{kind} {service}")),
+                    Some(_) => {}
+                    None => *name = Some(kind.to_owned()),
+                }
+            }
         }
         names
     };

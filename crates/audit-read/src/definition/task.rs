@@ -118,11 +118,13 @@ pub struct HashiCorpModule {
     pub release: Release,
     /// Whether it is a fork, which may have other arguments.
     pub is_fork: bool,
+    /// Whether the call says which version it wants. Otherwise Terraform takes the newest.
+    pub is_pinned: bool,
     /// The bytes of the call's name.
     pub call: Span,
-    /// The arguments of the call, with those of Terraform.
+    /// The arguments of the call, also the ones that every call may have.
     pub arguments: Vec<Argument>,
-    /// What the module refuses of them.
+    /// The arguments that the module refuses or ignores.
     pub refused: Vec<Refusal>,
 }
 
@@ -134,9 +136,11 @@ pub struct Argument {
     pub span: Span,
     /// Whether its value certainly is a text, a number or a boolean.
     pub is_scalar: bool,
+    /// The bytes of its value and the value, if it is a text.
+    pub text: Option<(Span, String)>,
 }
 
-/// Something that a module refuses.
+/// An argument that a module refuses or ignores.
 #[derive(Debug, Clone)]
 pub struct Refusal {
     /// The bytes of the argument's name, or of the call's.
@@ -144,6 +148,8 @@ pub struct Refusal {
     pub what: String,
     /// What to do.
     pub help: String,
+    /// Whether the module accepts the argument, and ignores it.
+    pub is_ignored: bool,
 }
 
 /// Settings of consul-ecs, and the inputs of the modules that alone decide them. Source:
@@ -347,6 +353,8 @@ pub struct ServiceSettings {
     pub placements: Vec<(&'static str, Place)>,
     /// Where it departs from ECS's API.
     pub departures: Vec<Departure>,
+    /// The values that no rule reads.
+    pub unread: Vec<Unread>,
 }
 
 record! {

@@ -21,7 +21,7 @@ pub struct Undeclared {
     /// How to correct it.
     pub help: String,
     /// The names that it may misspell.
-    pub names: Vec<String>,
+    pub names: Arc<[String]>,
 }
 
 /// The different names that one template or directory may lack. One that lacks more is an excerpt, and its other parts are

@@ -12,7 +12,7 @@ mod terraform_show;
 mod terraform_source;
 mod words;
 
-use std::{fs::File, io::Read, sync::Arc};
+use std::{fs::File, io::Read, path::PathBuf, sync::Arc};
 
 use self::paths::FoundFile;
 pub use self::{
@@ -36,6 +36,12 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
     gather_except(paths, stdin, |_| false)
 }
 
+/// The tree below these directories, which an editor has open.
+pub fn tree_of(folders: Vec<PathBuf>) -> Tree {
+    let is_generated = folders.iter().any(|folder| paths::has_generator(folder) || paths::is_below_generator(folder));
+    Tree::new(folders).generated(is_generated)
+}
+
 /// As [`gather`], without the files in directories whose names are `excluded`.
 pub fn gather_except(paths: &[String], stdin: &mut dyn Read, excluded: impl Fn(&str) -> bool) -> Gathered {
     let mut gathered = Gathered::default();
@@ -44,14 +50,17 @@ pub fn gather_except(paths: &[String], stdin: &mut dyn Read, excluded: impl Fn(&
     }
     let named = paths.iter().filter(|path| *path != STANDARD_INPUT);
     let mut files = paths::files(named.clone(), &mut gathered.problems);
-    files.retain(|file| file.is_named || !excluded(&file.name));
+    let is_generated = files.iter().any(FoundFile::is_of_generator);
+    files.retain(|file| !file.is_of_generator() && (file.is_named || !excluded(&file.name)));
     let (sources, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_source_name(&file.name));
     // The order of the files is kept, so that reports do not depend on the number of processors.
     for part in on_all_processors(&files, read_files) {
         gathered.add(part);
     }
     if !sources.is_empty() {
-        gathered.tree = Tree::new(paths::roots(named));
+        let roots = paths::roots(named);
+        let is_generated = is_generated || roots.iter().any(|root| paths::is_below_generator(root));
+        gathered.tree = Tree::new(roots).generated(is_generated);
         gathered.add(terraform_source::read_directories(&sources, gathered.tree.clone()));
     }
     gathered.material.resources.is_partial |= !gathered.problems.is_empty();

@@ -110,6 +110,13 @@ impl<'m> Files<'m> {
         for definition in material.definitions.iter().filter(|definition| is_wanted(&definition.file.name)) {
             secrets.entry(&definition.file.name).or_default().learn(definition);
         }
+        let services = material.definitions.iter().flat_map(|definition| &definition.services);
+        for service in services.filter(|service| is_wanted(&service.file.name)) {
+            secrets.entry(&service.file.name).or_default().learn_service(service);
+        }
+        for resource in material.resources.all().iter().filter(|resource| is_wanted(&resource.file.name)) {
+            secrets.entry(&resource.file.name).or_default().learn_resource(resource);
+        }
         secrets.values_mut().for_each(Secrets::settle);
         Self { secrets }
     }

@@ -6,12 +6,18 @@ use std::ops::Range;
 use aho_corasick::AhoCorasick;
 
 use crate::subject::{passwords_in_urls, secrets_in, sounds_secret};
-use audit_read::definition::{Container, TaskDefinition, Text, api::Unread};
+use audit_read::{
+    app_mesh::Resource,
+    definition::{Container, ServiceUse, TaskDefinition, Text, api::Unread},
+};
 use document::{Node, RepeatedKey, SourceFile, Span, Value, parse};
 use mesh::consul_ecs::CONFIG_VARIABLE;
 
 /// Shorter values are not searched for, because they may occur in other words.
 const MIN_SEARCHED_LENGTH: usize = 6;
+
+/// The ends of a module's arguments that have the name of a secret, not the secret: `gossip_key_secret_arn`.
+const NO_SECRET_ARGUMENTS: [&str; 3] = ["_arn", "_name", "_prefix"];
 
 /// The secrets of one file.
 #[derive(Debug, Default)]
@@ -64,6 +70,30 @@ impl Secrets {
             self.learn_words(container, &definition.file, &is_name);
         }
         for unread in &definition.unread {
+            self.learn_unread(unread, &is_name);
+        }
+        for argument in definition.module.iter().flat_map(|module| &module.arguments) {
+            let is_name_of_secret = NO_SECRET_ARGUMENTS.iter().any(|end| argument.name.ends_with(end));
+            if let Some((span, text)) = argument.text.as_ref().filter(|_| !is_name_of_secret) {
+                let (hint, texts) = (Some(argument.name.clone()), vec![text.clone()]);
+                self.learn_unread(&Unread { hint, span: *span, texts }, &is_name);
+            }
+        }
+    }
+
+    /// Adds the secrets of a service, which may be in another file than its definition.
+    pub(super) fn learn_service(&mut self, service: &ServiceUse) {
+        let is_name = |value: &str| service.name == value || service.service_name.text() == Some(value);
+        for unread in service.settings.iter().flat_map(|settings| &settings.unread) {
+            self.learn_unread(unread, &is_name);
+        }
+    }
+
+    /// Adds the secrets of a resource of App Mesh.
+    pub(super) fn learn_resource(&mut self, resource: &Resource) {
+        let names = || [&resource.mesh, &resource.name].into_iter().chain(&resource.owner);
+        let is_name = |value: &str| names().any(|name| name.whole() == Some(value));
+        for unread in &resource.unread {
             self.learn_unread(unread, &is_name);
         }
     }

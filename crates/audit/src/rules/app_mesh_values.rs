@@ -45,12 +45,22 @@ fn namesake<'r>(resources: &'r Resources, resource: &Resource) -> Option<&'r Res
     let owner = |resource: &Resource| resource.owner.as_ref().map(|owner| owner.whole().map(str::to_owned));
     let is_it = |other: &&Resource| {
         let is_declared = [resource, *other].iter().all(|it| it.presence == Presence::Declared);
-        is_declared && Arc::ptr_eq(&other.file, &resource.file) && other.is_called(mesh, name)
+        let is_namesake = other.is_called(mesh, name) && have_one_mesh_owner(resource, other);
+        is_declared && is_namesake && Arc::ptr_eq(&other.file, &resource.file)
     };
     let mut earlier = resources.of(resource.kind).take_while(|other| !std::ptr::eq(*other, resource)).filter(is_it);
     // The router or gateway of a route is known.
     let own = owner(resource).unwrap_or_else(|| Some(String::new()))?;
     earlier.find(|other| owner(other).is_none_or(|owner| owner.as_deref() == Some(&own)))
+}
+
+/// Whether the meshes of two resources certainly are in one account. Shared meshes of several accounts may have one name.
+fn have_one_mesh_owner(one: &Resource, other: &Resource) -> bool {
+    match [one, other].map(|resource| resource.node.get("meshOwner")) {
+        [None, None] => true,
+        [Some(one), Some(other)] => one.text().is_some() && one.text() == other.text(),
+        _ => false,
+    }
 }
 
 fn draft(resource: &Resource, departure: &Departure) -> Option<Draft> {
@@ -61,7 +71,7 @@ fn draft(resource: &Resource, departure: &Departure) -> Option<Draft> {
         Fault::UnknownKey { key, shape, instead_of } => {
             let meant = instead_of.or_else(|| nearest(key, shape.names()));
             // Terraform names some blocks as its provider likes.
-            if meant.is_none() && resource.dialect == Dialect::Terraform {
+            if meant.is_none() && resource.dialect == Dialect::TerraformAppMesh {
                 return None;
             }
             let help = meant.map_or_else(
@@ -84,8 +94,15 @@ fn draft(resource: &Resource, departure: &Departure) -> Option<Draft> {
 
 /// Whether a listener needs no certificate, because its TLS is off.
 fn is_off(resource: &Resource, departure: &Departure) -> bool {
-    let is_of_tls = departure.path.to_lowercase().ends_with("tls.certificate");
-    is_of_tls && resource.spec("listeners").map(Node::items).unwrap_or_default().iter().any(has_no_tls)
+    departure.path.to_lowercase().ends_with("tls.certificate")
+        && listener_of(resource, departure).is_some_and(has_no_tls)
+}
+
+/// The listener that a path such as `spec.listeners[1].tls.certificate` leads to.
+fn listener_of<'r>(resource: &'r Resource, departure: &Departure) -> Option<&'r Node> {
+    let (_, rest) = departure.path.split_once('[')?;
+    let (index, _) = rest.split_once(']')?;
+    resource.spec("listeners")?.items().get(index.parse::<usize>().ok()?)
 }
 
 fn has_no_tls(listener: &Node) -> bool {
@@ -97,8 +114,14 @@ fn has_no_tls(listener: &Node) -> bool {
 fn of_listeners(resource: &Resource) -> Vec<Defect> {
     let listeners = resource.spec("listeners").map(Node::items).unwrap_or_default();
     let of_listener = |listener: &Node| -> Vec<Defect> {
-        let protocol = listener.get("portMapping").and_then(|mapping| mapping.get("protocol")?.text());
-        let Some(protocol) = protocol.filter(|protocol| PROTOCOLS.contains(protocol)) else { return Vec::new() };
+        let protocol = listener.get("portMapping").and_then(|mapping| mapping.get("protocol"));
+        // The default of a parameter may differ from what the deployment passes.
+        let is_literal = |node: &Node, text: &str| {
+            let Span { start, end } = node.place.span;
+            resource.file.text.get(start..end).is_some_and(|written| written.contains(text))
+        };
+        let literal = protocol.and_then(|node| node.text().filter(|text| is_literal(node, text)));
+        let Some(protocol) = literal.filter(|protocol| PROTOCOLS.contains(protocol)) else { return Vec::new() };
         let others = ["timeout", "connectionPool"].into_iter().flat_map(|key| {
             let entries = listener.get(key).map(Node::entries).unwrap_or_default();
             let is_other = |name: &str| PROTOCOLS.contains(&name) && name != protocol;
@@ -113,9 +136,10 @@ fn of_listeners(resource: &Resource) -> Vec<Defect> {
     listeners.iter().flat_map(of_listener).collect()
 }
 
-/// A prefix of paths begins with a slash.
-fn of_match(route: &Resource) -> Option<Defect> {
-    let prefix = route.route()?.1.get("match")?.get("prefix")?;
+/// A prefix of paths begins with a slash. Terraform's provider also has a prefix for gRPC, which is none of a path.
+fn of_match(resource: &Resource) -> Option<Defect> {
+    let (_, route) = resource.route().filter(|(protocol, _)| *protocol != "grpc")?;
+    let prefix = route.get("match")?.get("prefix")?;
     let text = prefix.text().filter(|text| !text.starts_with(['/', HOLE]))?;
     Some((prefix.place.span, format!("matches the prefix {text:?}"), "begin it with /".to_owned()))
 }

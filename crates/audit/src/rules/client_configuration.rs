@@ -50,12 +50,13 @@ fn written(script: &AgentScript<'_>, division: &Division<'_>) -> Vec<Defect> {
     let has_directory = script.mentions("-config-dir") || !script.is_all();
     let defect = |document: &Document<'_>| {
         let path = document.path()?;
+        let ending = path.rsplit('.').next();
         let starts_as_json = document.text.trim_start().starts_with(['{', '$']);
-        if path.ends_with(".json") && read.contains(&path) && !starts_as_json {
+        if ending == Some("json") && read.contains(&path) && !starts_as_json {
             let help = "write it as JSON, or let the name end with .hcl".to_owned();
             return Some((format!("cannot read {path}: it is no JSON"), help));
         }
-        let is_unread = path.ends_with(".hcl") && script.count(path) == 1 && !has_directory;
+        let is_unread = ending == Some("hcl") && script.count(path) == 1 && !has_directory;
         is_unread.then(|| (format!("does not read {path}"), format!("add -config-file {path}")))
     };
     division.documents.iter().filter_map(defect).collect()

@@ -77,7 +77,7 @@ fn wrong_copy(container: &Container, directory: &str, is_proxy: bool) -> Option<
     }
     let mut options = options.iter().copied();
     while let Some(option) = options.next() {
-        let Some((name, value)) = go_flag(option) else { return None };
+        let (name, value) = go_flag(option)?;
         if let Some(meant) = misspelt(name, FLAGS).filter(|meant| *meant != name) {
             let what = format!("gives app-entrypoint the flag -{name}, which it does not know");
             return Some((what, format!("write -{meant}")));

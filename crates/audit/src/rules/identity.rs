@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{gateway::is_wrong_namespace, prelude::*};
+use super::{gateway::is_wrong_namespace, prelude::*, tags::TaskTags};
 use crate::{rule::TaskFindings, subject::Feature};
 use audit_read::{
     app_mesh::Resources,
@@ -24,11 +24,18 @@ struct Names<'d> {
     pub tagged: String,
     /// The tag, if there is one.
     pub tag: Option<&'d Tag>,
+    /// Where the tag is, or is missing.
+    pub tags: TaskTags<'d>,
 }
 
 impl<'d> Names<'d> {
+    /// The names by each of the tags that the tasks get.
+    fn all_of(subject: &Subject<'d>) -> impl Iterator<Item = Self> {
+        TaskTags::of(subject.definition).filter_map(move |tags| Self::of(subject, tags))
+    }
+
     /// The names of a task whose configured name is valid. Another rule reports invalid names.
-    fn of(subject: &Subject<'d>) -> Option<Self> {
+    fn of(subject: &Subject<'d>, tags: TaskTags<'d>) -> Option<Self> {
         let definition = subject.definition;
         let consul = subject.consul.as_ref()?;
         let is_lowered = consul.version().is_none_or(|version| Feature::LowerCaseFamily.is_in(version));
@@ -39,47 +46,50 @@ impl<'d> Names<'d> {
             Maybe::Absent => family.clone()?,
             Maybe::Unknown => return None,
         };
-        let (tag, tagged) = match definition.tag(SERVICE_NAME_TAG) {
+        let (tag, tagged) = match tags.tag(SERVICE_NAME_TAG) {
             Maybe::Known(tag) => (Some(tag), tag.value.text()?.to_owned()),
             Maybe::Absent => (None, family?),
             Maybe::Unknown => return None,
         };
         configured.parse::<ServiceName>().ok()?;
-        Some(Self { configured, tagged, tag })
+        Some(Self { configured, tagged, tag, tags })
     }
 }
 
 fn check_service_name_tag(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(Names { configured, tagged, tag }) = Names::of(subject) else { return };
-    if configured.eq_ignore_ascii_case(&tagged) {
-        return;
-    }
-    let tags = &subject.definition.tags;
-    findings.add(match tag {
+    findings.extend(Names::all_of(subject).filter_map(other_name));
+}
+
+fn other_name(Names { configured, tagged, tag, tags }: Names<'_>) -> Option<Draft> {
+    let list = tags.list();
+    match tag {
+        _ if configured.eq_ignore_ascii_case(&tagged) => None,
         Some(tag) => {
             let message = format!("the tag {SERVICE_NAME_TAG} is {tagged}, but the task registers {configured}");
-            Draft::new(tag.value.span(), message, "set the tag and the configuration's name to the same name")
+            let help = "set the tag and the configuration's name to the same name";
+            Some(tags.draft(tag.value.span(), message, help))
         }
-        None if tags.items.is_empty() => return,
+        None if list.items.is_empty() => None,
         None => {
             let message =
                 format!("without the tag {SERVICE_NAME_TAG} the name is {tagged}, but the task registers {configured}");
             let value = serde_json::json!({ "key": SERVICE_NAME_TAG, "value": configured });
-            let fix = Fix::append(tags, value).filter(|_| tags.is_present);
-            Draft::new(tags.place.span, message, format!("add the tag with the value {configured}")).fix(fix)
+            let fix = tags.fix(|| Fix::append(list, value).filter(|_| list.is_present));
+            let help = format!("add the tag with the value {configured}");
+            Some(tags.draft(list.place.span, message, help).fix(fix))
         }
-    });
+    }
 }
 
 pub(super) static CONSUL_SERVICE_NAME_CASE: Rule =
     Rule::once_per_task(page!("consul-service-name-case"), Applies::Consul, check_service_name_case);
 
 fn check_service_name_case(subject: &Subject<'_>) -> Option<Draft> {
-    let Some(Names { configured, tagged, tag: Some(tag) }) = Names::of(subject) else { return None };
-    (configured != tagged && configured.eq_ignore_ascii_case(&tagged)).then(|| {
+    Names::all_of(subject).find_map(|Names { configured, tagged, tag, tags }| {
+        let tag = tag.filter(|_| configured != tagged && configured.eq_ignore_ascii_case(&tagged))?;
         let message = format!("the tag {SERVICE_NAME_TAG} is {tagged}, but the task registers {configured}");
-        let fix = Fix::set(&tag.value.place, configured.as_str());
-        Draft::new(tag.value.span(), message, format!("write {configured} in the tag")).fix(fix)
+        let fix = tags.fix(|| Fix::set(&tag.value.place, configured.as_str()));
+        Some(tags.draft(tag.value.span(), message, format!("write {configured} in the tag")).fix(fix))
     })
 }
 
@@ -87,8 +97,8 @@ pub(super) static CONSUL_TENANCY_TAGS: Rule =
     Rule::once_per_task(page!("consul-tenancy-tags"), Applies::Consul, check_tenancy_tags);
 
 /// A tag and its value. Empty means absent.
-fn value_of<'d>(definition: &'d TaskDefinition, key: &str) -> Maybe<(&'d Tag, &'d str)> {
-    match definition.tag(key) {
+fn value_of<'d>(tags: TaskTags<'d>, key: &str) -> Maybe<(&'d Tag, &'d str)> {
+    match tags.tag(key) {
         Maybe::Known(tag) => match tag.value.text() {
             Some("") => Maybe::Absent,
             Some(value) => Maybe::Known((tag, value)),
@@ -100,14 +110,17 @@ fn value_of<'d>(definition: &'d TaskDefinition, key: &str) -> Maybe<(&'d Tag, &'
 }
 
 fn check_tenancy_tags(subject: &Subject<'_>) -> Option<Draft> {
-    let definition = subject.definition;
-    let (tag, there, missing) = match (value_of(definition, PARTITION_TAG), value_of(definition, NAMESPACE_TAG)) {
+    TaskTags::of(subject.definition).find_map(half_tenancy)
+}
+
+fn half_tenancy(tags: TaskTags<'_>) -> Option<Draft> {
+    let (tag, there, missing) = match (value_of(tags, PARTITION_TAG), value_of(tags, NAMESPACE_TAG)) {
         (Maybe::Known((tag, _)), Maybe::Absent) => (tag, PARTITION_TAG, NAMESPACE_TAG),
         (Maybe::Absent, Maybe::Known((tag, _))) => (tag, NAMESPACE_TAG, PARTITION_TAG),
         _ => return None,
     };
     let message = format!("there is a tag {there}, but no tag {missing}");
-    Some(Draft::new(tag.key.span(), message, format!("add {missing}, or remove {there}")))
+    Some(tags.draft(tag.key.span(), message, format!("add {missing}, or remove {there}")))
 }
 
 pub(super) static CONSUL_TENANCY_TAGS_MATCH: Rule =
@@ -115,29 +128,40 @@ pub(super) static CONSUL_TENANCY_TAGS_MATCH: Rule =
 
 fn check_tenancy_tags_match(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
+    TaskTags::of(subject.definition).for_each(|tags| findings.extend(other_tenancy(consul, tags)));
+}
+
+fn other_tenancy(consul: &ConsulTask<'_>, tags: TaskTags<'_>) -> Vec<Draft> {
     let section = if consul.is_gateway { "gateway" } else { "service" };
     let keys = ["partition", "namespace"].map(|key| format!("{section}.{key}"));
-    let tags = [PARTITION_TAG, NAMESPACE_TAG];
+    let names = [PARTITION_TAG, NAMESPACE_TAG];
     let configured = keys.each_ref().map(|key| consul.configuration.name_at(key));
-    let tagged = tags.map(|tag| value_of(subject.definition, tag));
+    let tagged = names.map(|name| value_of(tags, name));
     let is_faulty_gateway =
         consul.is_gateway && matches!(configured, [_, Maybe::Known(name)] if is_wrong_namespace(name));
+    let mut drafts = Vec::new();
     // Other rules report a partition or namespace alone, and a gateway's wrong namespace.
     if is_faulty_gateway || !is_certain_pair(&configured) || !is_certain_pair(&tagged) {
-        return;
+        return drafts;
     }
-    for (((key, tag), configured), tagged) in keys.iter().zip(tags).zip(configured).zip(tagged) {
+    for (((key, name), configured), tagged) in keys.iter().zip(names).zip(configured).zip(tagged) {
         let wanted = if let Maybe::Known(name) = configured { name } else { "default" };
         let (found, span) = match tagged {
             Maybe::Known((tag, value)) => (value, tag.value.span()),
-            _ => ("default", subject.definition.tags.place.span),
+            _ => ("default", tags.list().place.span),
         };
         if wanted != found {
             let message = format!("according to the tags, the task is in {found}, but {key} is {wanted}");
-            let draft = Draft::new(span, message, format!("set {tag} and {key} to the same name"));
-            findings.add(draft.note(consul.configuration.place_of(key).span, "the value in the configuration"));
+            let draft = tags.draft(span, message, format!("set {name} and {key} to the same name"));
+            let place = consul.configuration.place_of(key).span;
+            drafts.push(if tags.is_of_definition() {
+                draft.note(place, "the value in the configuration")
+            } else {
+                draft
+            });
         }
     }
+    drafts
 }
 
 /// Whether both certainly exist, or both certainly do not.

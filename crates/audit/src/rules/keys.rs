@@ -6,7 +6,7 @@ use super::prelude::*;
 use crate::spelling::misspelt;
 use audit_read::definition::{
     Dialect,
-    api::{Departure, Fault, SERVICE, Shape},
+    api::{Departure, Fault, Shape, parameters_of_services},
 };
 use document::Node;
 
@@ -123,7 +123,7 @@ fn check_unknown_key(subject: &Subject<'_>, findings: &mut Findings) {
         let severity = match subject.definition.dialect {
             Dialect::Terraform | Dialect::TerraformPlan if severity == Severity::Error => Severity::Warning,
             Dialect::Terraform | Dialect::TerraformPlan => Severity::Info,
-            Dialect::Ecs | Dialect::CloudFormation => severity,
+            _ => severity,
         };
         let container = container_of(subject, departure);
         let message = format!("ECS does not know the key {}", named(&departure.path, container));
@@ -144,7 +144,8 @@ fn meant(key: &str, shape: &'static Shape, instead_of: Option<&str>) -> Option<(
     if let Some(meant) = of_stem(key, shape) {
         return Some((format!("did you mean {meant}?"), Severity::Error));
     }
-    let of_service = || SERVICE.names().chain(OF_RUN_TASK).any(|other| other == key && key != "name");
+    let of_service =
+        || parameters_of_services().chain(OF_RUN_TASK).any(|other| other.eq_ignore_ascii_case(key) && other != "name");
     if shape.name == "the task definition" && of_service() {
         let help = "remove it: it is a parameter of the service or of RunTask";
         return Some((help.to_owned(), Severity::Error));

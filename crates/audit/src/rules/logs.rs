@@ -23,6 +23,15 @@ const AWSLOGS: [&str; 12] = [
     "awslogs-stream-prefix",
 ];
 
+/// Whether an option is one of this log driver. `awsfirelens` passes its options to another program.
+pub(super) fn is_of_driver(option: &str, driver: &str) -> bool {
+    match option {
+        "mode" | "max-buffer-size" => driver != "awsfirelens",
+        "max-size" | "compress" => ["json-file", "local"].contains(&driver),
+        other => other.strip_prefix(driver).is_some_and(|rest| rest.starts_with('-')),
+    }
+}
+
 fn check_log_options(subject: &Subject<'_>, findings: &mut Findings) {
     let containers = &subject.definition.containers;
     for container in &containers.items {

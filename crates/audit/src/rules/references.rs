@@ -19,7 +19,9 @@ pub(super) static APPMESH_UNDECLARED_REFERENCE: Rule =
 
 fn check_resources(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for resource in ResourceKind::ALL.iter().flat_map(|kind| resources.of(*kind)) {
-        resource.undeclared.iter().for_each(|reference| findings(resource, draft(reference)));
+        for reference in &resource.undeclared {
+            findings(resource, draft(reference));
+        }
     }
 }
 

@@ -79,11 +79,6 @@ fn unmet(statement: &Statement) -> Option<String> {
     if let Some(key) = OF_OTHERS.iter().find(|key| has(key)) {
         return Some(format!("requires {key}, which ECS does not send"));
     }
-    let is_no_account =
-        |word: &&&str| word.len() != 12 && word.len() > 6 && word.bytes().all(|byte| byte.is_ascii_digit());
-    if let Some(account) = words.iter().filter(|_| has("aws:SourceAccount")).find(is_no_account) {
-        return Some(format!("requires the account {account}, which has not 12 digits"));
-    }
     let arns: Vec<&str> = words.iter().copied().filter(|word| word.starts_with("arn:")).collect();
     if has("aws:SourceArn") && !arns.is_empty() && arns.iter().all(|arn| is_of_others(arn)) {
         return Some(format!(

@@ -3,7 +3,7 @@
 use super::{prelude::*, values::refused};
 use crate::spelling::misspelt;
 use audit_read::definition::{
-    Network, ServiceSettings, ServiceUse, TaskDefinition,
+    Dialect, Network, ServiceSettings, ServiceUse, TaskDefinition,
     api::{Departure, Fault},
 };
 
@@ -29,7 +29,9 @@ fn check_service(subject: &Subject<'_>, findings: &mut Findings) {
         ];
         let placements = placements(subject.definition, service, settings);
         let others = placements.into_iter().chain(targets(subject.definition, service));
-        findings.extend(settings.departures.iter().filter_map(|departure| departed(service, departure)));
+        findings.extend(
+            settings.departures.iter().filter_map(|departure| departed(subject.definition.dialect, service, departure)),
+        );
         for (span, wrong, help) in defects.into_iter().flatten().chain(others) {
             let message = format!("the service {} {wrong}", service.name);
             findings.add(Draft::new(span, message, help).in_file(&service.file));
@@ -178,7 +180,7 @@ fn placements(definition: &TaskDefinition, service: &ServiceUse, settings: &Serv
 }
 
 /// What departs from the API of `CreateService`. A key that is like no other may be one that ECS got later.
-fn departed(service: &ServiceUse, departure: &Departure) -> Option<Draft> {
+fn departed(dialect: Dialect, service: &ServiceUse, departure: &Departure) -> Option<Draft> {
     let name = || format!("{} of the service {}", departure.path, service.name);
     let draft = match &departure.fault {
         Fault::Missing => {
@@ -187,7 +189,7 @@ fn departed(service: &ServiceUse, departure: &Departure) -> Option<Draft> {
         Fault::UnknownKey { key, shape, instead_of } => {
             let meant = misspelt(key, shape.names()).or(*instead_of)?;
             let message = format!("ECS does not know the key {}", name());
-            Draft::new(departure.span, message, format!("did you mean {meant}?"))
+            Draft::new(departure.span, message, format!("did you mean {}?", dialect.spell(meant)))
         }
         Fault::Refused(value, accepts, place) => refused("ECS", value, accepts, place, &name)?.fix(None),
         Fault::NotOnFargate(_) | Fault::SeveralOf(_) => return None,

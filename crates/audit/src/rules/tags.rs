@@ -1,7 +1,8 @@
 //! The tags that make a task part of the mesh.
 
 use super::prelude::*;
-use audit_read::definition::{LostTag, TaskDefinition};
+use audit_read::definition::{List, LostTag, ServiceUse, Tag, TaskDefinition};
+use document::Span;
 use mesh::{consul_ecs::MESH_TAG, names::ServiceName};
 
 pub(super) static CONSUL_MESH_TAG_MISSING: Rule =
@@ -12,7 +13,9 @@ fn check_mesh_tag_missing(subject: &Subject<'_>) -> Option<Draft> {
     if may_be_printed_without_tags(definition) {
         return Some(printed(definition));
     }
-    matches!(definition.tag(MESH_TAG), Maybe::Absent).then(|| {
+    // The tasks of a service may have its tags instead.
+    let has_other = !definition.services.is_empty() && definition.services.iter().all(gives_the_tag);
+    (matches!(definition.tag(MESH_TAG), Maybe::Absent) && !has_other).then(|| {
         let message = format!("the tag {MESH_TAG} is missing{}", loss(definition));
         let tag = serde_json::json!({ "key": MESH_TAG, "value": "true" });
         // CloudFormation and Terraform spell tags differently.
@@ -56,16 +59,18 @@ pub(super) static CONSUL_MESH_TAG_VALUE: Rule =
     Rule::of_task(page!("consul-mesh-tag-value"), Applies::Consul, check_mesh_tag_value);
 
 fn check_mesh_tag_value(subject: &Subject<'_>, findings: &mut Findings) {
-    let Maybe::Known(tag) = subject.definition.tag(MESH_TAG) else { return };
-    let value = match (tag.value.text(), tag.value.is_absent()) {
-        (Some(value), _) => value,
-        (None, true) => "",
-        (None, false) => return,
-    };
-    if !matches!(value, "true" | "false") {
-        let message = format!("the tag {MESH_TAG} has the value {value:?}");
-        let fix = Fix::set(&tag.value.place, "true");
-        findings.add(Draft::new(tag.value.span(), message, "write true, in lower case").fix(fix));
+    for tags in TaskTags::of(subject.definition) {
+        let Maybe::Known(tag) = tags.tag(MESH_TAG) else { continue };
+        let value = match (tag.value.text(), tag.value.is_absent()) {
+            (Some(value), _) => value,
+            (None, true) => "",
+            (None, false) => continue,
+        };
+        if !matches!(value, "true" | "false") {
+            let message = format!("the tag {MESH_TAG} has the value {value:?}");
+            let fix = tags.fix(|| Fix::set(&tag.value.place, "true"));
+            findings.add(tags.draft(tag.value.span(), message, "write true, in lower case").fix(fix));
+        }
     }
 }
 
@@ -98,15 +103,72 @@ fn check_tags_not_propagated(subject: &Subject<'_>, findings: &mut Findings) {
             (Some(other), _) => format!("propagates {other}"),
             (None, true) => "propagates no tags".to_owned(),
         };
-        // A service may have the mesh's tags itself, and copy those.
-        let has_them = service.tags.items.iter().any(|tag| tag.key.text().is_none_or(|key| key == MESH_TAG));
-        if propagate.text() == Some("SERVICE") && (has_them || !service.tags.is_complete) {
+        if gives_the_tag(service) {
             continue;
         }
         let message = format!("the service {} {what}, and its tasks lack the mesh's tags", service.name);
         let draft = Draft::new(propagate.span(), message, "set propagateTags to TASK_DEFINITION on the service");
         findings.add(draft.in_file(&service.file));
     }
+}
+
+/// Tags that tasks get: the tags of their definition, or of a service that copies its own.
+#[derive(Clone, Copy)]
+pub(super) struct TaskTags<'d> {
+    definition: &'d TaskDefinition,
+    /// The service that copies its own tags.
+    service: Option<&'d ServiceUse>,
+}
+
+impl<'d> TaskTags<'d> {
+    pub(super) fn of(definition: &'d TaskDefinition) -> impl Iterator<Item = Self> {
+        let services = definition.services.iter().filter(|service| gives_the_tag(service)).map(Some);
+        std::iter::once(None).chain(services).map(move |service| Self { definition, service })
+    }
+
+    pub(super) fn list(self) -> &'d List<Tag> {
+        self.service.map_or(&self.definition.tags, |service| &service.tags)
+    }
+
+    /// The tag `key`. It is unknown where other tags decide: the controller of this project reads the definition's tag if
+    /// the task has none, and a definition's tag has no effect if every service gives its own.
+    pub(super) fn tag(self, key: &str) -> Maybe<&'d Tag> {
+        let definition = self.definition;
+        let lacks_it = |service: &ServiceUse| matches!(tag_of(service, key), Maybe::Absent);
+        let is_replaced = !definition.services.is_empty()
+            && definition.services.iter().all(|service| gives_the_tag(service) && !lacks_it(service));
+        match self.service {
+            None if is_replaced => Maybe::Unknown,
+            None => definition.tag(key),
+            Some(service) if lacks_it(service) && !matches!(definition.tag(key), Maybe::Absent) => Maybe::Unknown,
+            Some(service) => tag_of(service, key),
+        }
+    }
+
+    /// A finding at the tags, in their file.
+    pub(super) fn draft(self, span: Span, message: impl Into<String>, help: impl Into<String>) -> Draft {
+        let draft = Draft::new(span, message, help);
+        if let Some(service) = self.service { draft.in_file(&service.file) } else { draft }
+    }
+
+    /// A fix of the definition's tags. Edits do not reach a service.
+    pub(super) fn fix(self, fix: impl FnOnce() -> Option<Fix>) -> Option<Fix> {
+        if self.is_of_definition() { fix() } else { None }
+    }
+
+    pub(super) fn is_of_definition(self) -> bool {
+        self.service.is_none()
+    }
+}
+
+fn tag_of<'s>(service: &'s ServiceUse, key: &str) -> Maybe<&'s Tag> {
+    service.tags.find_named(key, |tag| &tag.key)
+}
+
+/// Whether a service has the mesh's tag itself, or may have it, and copies its tags to its tasks.
+fn gives_the_tag(service: &ServiceUse) -> bool {
+    let has_it = service.tags.items.iter().any(|tag| tag.key.text().is_none_or(|key| key == MESH_TAG));
+    service.propagate_tags.text() == Some("SERVICE") && (has_it || !service.tags.is_complete)
 }
 
 pub(super) static CONSUL_FAMILY_NAME: Rule =
@@ -127,6 +189,7 @@ mod tests {
     use crate::{audit, example::Base, rules::tests::material};
     use audit_read::definition::{Field, List, Maybe, ServiceUse, Tag, Text};
     use document::Place;
+    use mesh::consul_ecs::SERVICE_NAME_TAG;
 
     #[test]
     fn lost_tag_names_the_revision_that_had_it() {
@@ -167,6 +230,16 @@ mod tests {
     }
 
     fn found(propagate_tags: Maybe<&str>, tags: &[&str]) -> usize {
+        let found = found_in(Base::Dataplane.json(), propagate_tags, tags);
+        found.iter().filter(|rule| **rule == CONSUL_TAGS_NOT_PROPAGATED.id).count()
+    }
+
+    fn found_in(definition: &str, propagate_tags: Maybe<&str>, tags: &[&str]) -> Vec<&'static str> {
+        let tags: Vec<(&str, &str)> = tags.iter().map(|key| (*key, "true")).collect();
+        found_with(definition, propagate_tags, &tags)
+    }
+
+    fn found_with(definition: &str, propagate_tags: Maybe<&str>, tags: &[(&str, &str)]) -> Vec<&'static str> {
         let field = |value: Maybe<&str>| Field {
             value: match value {
                 Maybe::Known(text) => Maybe::Known(Text(text.to_owned())),
@@ -175,13 +248,13 @@ mod tests {
             },
             place: Place::default(),
         };
-        let tag = |key: &&str| Tag {
-            key: field(Maybe::Known(key)),
-            value: field(Maybe::Known("true")),
+        let tag = |(key, value): &(&str, &str)| Tag {
+            key: field(Maybe::Known(*key)),
+            value: field(Maybe::Known(*value)),
             place: Place::default(),
         };
         let tags = tags.iter().map(tag).collect();
-        let mut material = material(Base::Dataplane.json());
+        let mut material = material(definition);
         let file = material.definitions[0].file.clone();
         material.definitions[0].services.push(ServiceUse {
             file,
@@ -203,8 +276,53 @@ mod tests {
             tags: List { items: tags, is_complete: true, place: Place::default(), is_present: true },
             place: Place::default(),
         });
-        let findings = audit(&material);
-        findings.iter().filter(|finding| finding.rule.id == CONSUL_TAGS_NOT_PROPAGATED.id).count()
+        audit(&material).iter().map(|finding| finding.rule.id).collect()
+    }
+
+    #[test]
+    fn tag_of_a_service_that_copies_its_tags_is_not_missing() {
+        let mut definition: serde_json::Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+        definition.as_object_mut().unwrap().remove("tags");
+        let is_missing = |propagate_tags, tags: &[&str]| {
+            let found = found_in(&definition.to_string(), propagate_tags, tags);
+            found.contains(&CONSUL_MESH_TAG_MISSING.id)
+        };
+        assert!(!is_missing(Maybe::Known("SERVICE"), &[MESH_TAG]));
+        assert!(is_missing(Maybe::Known("SERVICE"), &["team"]));
+        assert!(is_missing(Maybe::Known("TASK_DEFINITION"), &[MESH_TAG]));
+    }
+
+    /// The base registers the service web.
+    #[test]
+    fn tags_that_a_service_gives_are_judged_like_the_tags_of_a_definition() {
+        let mut untagged: serde_json::Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+        untagged.as_object_mut().unwrap().remove("tags");
+        let untagged = untagged.to_string();
+        let of_tags = |definition: &str, propagate_tags: &str, tags: &[(&str, &str)]| {
+            let mut found = found_with(definition, Maybe::Known(propagate_tags), tags);
+            let judged = [CONSUL_MESH_TAG_VALUE.id, super::super::identity::CONSUL_SERVICE_NAME_TAG.id];
+            found.retain(|rule| judged.contains(rule));
+            found
+        };
+        for value in ["yes", "True", "true ", ""] {
+            let found = of_tags(&untagged, "SERVICE", &[(MESH_TAG, value)]);
+            assert_eq!(found, [CONSUL_MESH_TAG_VALUE.id], "{value:?}");
+            assert_eq!(of_tags(&untagged, "TASK_DEFINITION", &[(MESH_TAG, value)]), [""; 0], "{value:?} is not copied");
+        }
+        for value in ["true", "false"] {
+            assert_eq!(of_tags(&untagged, "SERVICE", &[(MESH_TAG, value)]), [""; 0], "{value:?}");
+        }
+        let named = |name| [(MESH_TAG, "true"), (SERVICE_NAME_TAG, name)];
+        let name_found = [super::super::identity::CONSUL_SERVICE_NAME_TAG.id];
+        assert_eq!(of_tags(&untagged, "SERVICE", &named("shop")), name_found);
+        assert_eq!(of_tags(&untagged, "SERVICE", &named("web")), [""; 0]);
+
+        // Tags of the definition have no effect beside a service that gives its own.
+        let mut tagged: serde_json::Value = serde_json::from_str(&untagged).unwrap();
+        tagged["tags"] = serde_json::json!([{ "key": MESH_TAG, "value": "True" }]);
+        let tagged = tagged.to_string();
+        assert_eq!(of_tags(&tagged, "TASK_DEFINITION", &[]), [CONSUL_MESH_TAG_VALUE.id]);
+        assert_eq!(of_tags(&tagged, "SERVICE", &[(MESH_TAG, "true")]), [""; 0]);
     }
 
     #[test]

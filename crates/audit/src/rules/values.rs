@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     keys::{container_of, named, of},
+    logs::is_of_driver,
     prelude::*,
 };
 use crate::spelling::{misspelt, nearest};
@@ -24,6 +25,7 @@ fn check_value(subject: &Subject<'_>, findings: &mut Findings) {
                 let help = format!("set {}", departure.path);
                 Some(Draft::new(departure.span, format!("{} is missing", name()), help))
             }
+            Fault::Refused(..) if is_of_other_driver(departure, container) => None,
             Fault::Refused(value, accepts, place) if !is_judged_elsewhere(subject, departure) => {
                 refused("ECS", value, accepts, place, &name)
             }
@@ -40,6 +42,14 @@ fn check_value(subject: &Subject<'_>, findings: &mut Findings) {
         findings.extend(container.port_mappings.items.iter().filter_map(|mapping| not_one_port(container, mapping)));
         findings.extend(container.ulimits.items.iter().filter_map(|limit| inverted(subject, container, limit)));
     }
+}
+
+/// Whether it is an option of a log that the log driver does not know or may not know.
+fn is_of_other_driver(departure: &Departure, container: Option<&Container>) -> bool {
+    let Some((before, option)) = departure.path.rsplit_once('.') else { return false };
+    let driver = container.and_then(|container| container.log_driver.text());
+    before.to_ascii_lowercase().ends_with("logconfiguration.options")
+        && driver.is_none_or(|driver| !is_of_driver(option, driver))
 }
 
 /// The network mode of a mesh has rules of its own.
@@ -205,7 +215,7 @@ fn unencrypted(volume: &Volume) -> Option<Draft> {
 fn two_directories(volume: &Volume) -> Option<Draft> {
     let efs = volume.efs.known()?;
     efs.access_point.known()?;
-    let root = efs.root_directory.text().filter(|root| *root != "/")?;
+    let root = efs.root_directory.text().filter(|root| !root.is_empty() && *root != "/")?;
     let message = format!("the volume {} has an access point and the directory {root}", volume.name.text()?);
     Some(Draft::new(efs.root_directory.span(), message, "remove rootDirectory: the access point has its own"))
 }

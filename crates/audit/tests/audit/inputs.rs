@@ -185,7 +185,7 @@ fn exports_of_app_mesh_are_read_in_all_forms() {
         (r#"{"meshName": "a", "virtualGatewayName": "g", "gatewayRouteName": "r", "spec": {}}"#, 1),
         (r#"{"gatewayRoute": {"meshName": "a", "virtualGatewayName": "g", "gatewayRouteName": "r", "spec": {}}}"#, 1),
     ] {
-        assert_eq!(read("mesh.json", text).unwrap().resources.all.len(), count, "{text}");
+        assert_eq!(read("mesh.json", text).unwrap().resources.all().len(), count, "{text}");
     }
     assert!(read("a.json", r#"{"virtualNodes": [{"meshName": "a", "virtualNodeName": "n"}]}"#).is_err());
 }

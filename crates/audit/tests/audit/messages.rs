@@ -1,5 +1,6 @@
 //! What findings say: which value is wrong, and what helps.
 
+use audit::finding::Finding;
 use serde_json::{Value, json};
 
 use crate::{
@@ -71,9 +72,15 @@ fn a_limit_of_minus_one_is_no_number_of_files() {
 
 /// What the findings of one rule cause at run time.
 fn effects(rule: &str, path: &str, value: &Value) -> Vec<String> {
+    all_found(rule, path, value).into_iter().map(|finding| finding.effect).collect()
+}
+
+/// The findings of one rule, also of one about old releases.
+fn all_found(rule: &str, path: &str, value: &Value) -> Vec<Finding> {
     let broken = Base::Dataplane.with([(path, Some(&*value.to_string()))]).unwrap();
-    let found = all_findings_in("task.json", &broken.to_string()).into_iter().filter(|finding| finding.rule.id == rule);
-    found.map(|finding| finding.effect).collect()
+    let mut found = all_findings_in("task.json", &broken.to_string());
+    found.retain(|finding| finding.rule.id == rule);
+    found
 }
 
 #[test]
@@ -95,8 +102,8 @@ fn a_release_with_a_defect_causes_what_that_defect_does() {
     assert_eq!(of("1.9.4"), ["HashiCorp has withdrawn it because of critical issues"]);
     assert_eq!(of("1.9.12"), [""; 0]);
     let message = |tag: &str| {
-        let found = said("consul-release-defect", image, &json!(format!("hashicorp/consul-dataplane:{tag}")));
-        found.into_iter().map(|(message, _)| message).collect::<Vec<_>>()
+        let found = all_found("consul-release-defect", image, &json!(format!("hashicorp/consul-dataplane:{tag}")));
+        found.into_iter().map(|finding| finding.message).collect::<Vec<_>>()
     };
     assert_eq!(message("1.9.4"), ["consul-dataplane 1.9.4 is withdrawn"]);
     assert_eq!(message("1.3.0"), ["consul-dataplane 1.3.0 has a known defect"]);

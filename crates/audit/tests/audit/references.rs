@@ -69,6 +69,8 @@ fn a_template_declares_what_its_definitions_and_services_name() {
             "Database is an AWS::SecretsManager::Secret, which has no attribute Arn",
         ),
         ("ValueFrom: !Ref Database", "ValueFrom: !GetAtt Database.Id", ""),
+        // An attribute of next year.
+        ("ValueFrom: !Ref Database", "ValueFrom: !GetAtt Database.Version", ""),
         ("web-${Stage}", "web-${Stages}", "the template has no parameter or resource Stages"),
         ("web-${Stage}", "web-${!Stages}", ""),
         ("example/web:${Tag}", "example/web:${Tags}", "the template has no parameter or resource Tags"),
@@ -77,13 +79,21 @@ fn a_template_declares_what_its_definitions_and_services_name() {
         ("DependsOn: Nested", "DependsOn: [Nested, Role, Rule]", "the template has no resource Rule"),
         ("DependsOn: Nested", "DependsOn: [Nested, Role]", ""),
         ("[Sizes, !Ref Stage, Cpu]", "[Size, !Ref Stage, Cpu]", "the template has no mapping Size"),
-        ("[Sizes, !Ref Stage, Cpu]", "[Sizes, !Ref Stage, Cpus]", "the mapping Sizes has no key Cpus"),
+        // The keys may be chosen at deployment.
+        ("[Sizes, !Ref Stage, Cpu]", "[Sizes, !Ref Stage, !Ref Stage]", ""),
         ("Default: test", "Default: none", ""),
         // What another program completes.
         ("!Ref ClusterArn", "!Ref \"{{ cluster }}\"", ""),
         ("!Ref ClusterArn", "!Ref AWS::StackName", ""),
         ("${AWS::Region}", "${AWS::Regions}", "CloudFormation has no parameter AWS::Regions"),
-        ("!Sub \"web-${Stage}\"", "web-${AWS::Region}", "the text has a parameter of AWS, but no Fn::Sub replaces it"),
+        // A text may be a template itself.
+        ("!Sub \"echo ${!HOME} ${AWS::Region}\"", "\"echo '${AWS::Region}'\"", ""),
+        // One missing name is one finding.
+        (
+            "Command: [!Sub",
+            "Command: [!Ref Topics, !Ref Topics, !Sub",
+            "the template has no parameter or resource Topics",
+        ),
     ] {
         assert!(TEMPLATE.contains(from), "{from}");
         let found = findings_in("template.yaml", &TEMPLATE.replacen(from, to, 1));
@@ -91,6 +101,18 @@ fn a_template_declares_what_its_definitions_and_services_name() {
         assert_eq!(messages.join(" "), message, "{from} → {to}");
         assert!(found.iter().all(|finding| finding.rule.id == "ecs-undeclared-reference"), "{from} → {to}");
     }
+}
+
+#[test]
+fn a_macro_may_complete_a_resource() {
+    let of = |head: &str, kind: &str| {
+        let template =
+            format!("AWSTemplateFormatVersion: \"2010-09-09\"\n{head}Resources:\n  Web:\n    Type: {kind}\n");
+        let folder = Folder::with(&[("template.yaml", template.as_bytes())]);
+        gathered(&[folder.path("")]).problems.len()
+    };
+    let kind = "AWS::ECS::TaskDefinition";
+    assert_eq!((of("", kind), of("Transform: Own\n", kind)), (1, 0));
 }
 
 #[test]
@@ -108,6 +130,11 @@ fn a_template_that_another_program_completes_may_have_more() {
         ),
         ("Resources:\n", "Resources:\n  Network:\n    Type: Own::Network::Vpc::MODULE\n", false),
         ("AWSTemplateFormatVersion: \"2010-09-09\"\n", "", false),
+        // Programs with sections, functions and variables of their own.
+        ("Parameters:\n", "Modules: { Content: { Source: ./m.yaml } }\nParameters:\n", false),
+        ("Parameters:\n", "Parameters:\n  Fn::Include: parameters.yaml\n", false),
+        ("{ Type: String, Default: test }", "!Include stage.yaml", false),
+        ("Image: !Sub", "User: \"${self:custom.user}\"\n          Image: !Sub", false),
     ] {
         assert!(broken.contains(from), "{from}");
         let found = ids(&findings_in("template.yaml", &broken.replacen(from, to, 1)));
@@ -174,6 +201,8 @@ fn a_module_declares_what_its_definitions_name() {
             "the attribute arns of aws_iam_role.task is not declared",
         ),
         ("= aws_iam_role.task[0].arn", "= one(aws_iam_role.task).arn", ""),
+        // An attribute of next year.
+        ("= aws_iam_role.task[0].arn", "= aws_iam_role.task.session_arn", ""),
         ("data.aws_region.current.name", "data.aws_region.here.name", "data.aws_region.here is not declared"),
         ("= module.image.name", "= module.images.name", "module.images is not declared"),
         ("= module.image.name", "= module.image.names", "module.image.names is not declared"),
@@ -183,6 +212,8 @@ fn a_module_declares_what_its_definitions_name() {
             "var.tag has no value: the call of its module does not set it\nmodule.image has no variable tags",
         ),
         ("{ port = local", "{ ports = local", "the template uses port, which the call does not pass"),
+        // Only a map that the call writes itself shows all names.
+        ("{ port = local.ports.http })", "merge({ item = local.ports.http }, {}))", ""),
         ("port ${port}", "port ${port.http}", ""),
         ("port ${port}", "port ${ports.http}", "the template uses ports, which the call does not pass"),
         // A failing template is an argument of try as well as any other.
@@ -210,8 +241,19 @@ fn a_module_of_which_a_file_is_missing_may_declare_more() {
     // A file that is no Terraform, one that Terragrunt generates, an override that declares it, and Terraform's JSON.
     assert!(!of(&[main, others[0], others[1], ("more.tf", b"locals {")]));
     assert!(!of(&[main, others[0], others[1], ("terragrunt.hcl", b"")]));
+    assert!(!of(&[main, others[0], others[1], ("live/terragrunt.hcl", b"")]));
+    assert!(!of(&[main, others[0], others[1], ("root.hcl", b"")]));
+    assert!(!of(&[main, others[0], others[1], ("terragrunt.stack.hcl", b"")]));
+    assert!(!of(&[main, others[0], others[1], ("stack.tm.hcl", b"")]));
+    assert!(of(&[main, others[0], others[1], (".terraform.lock.hcl", b""), ("live/web.hcl", b"")]));
     assert!(!of(&[main, others[0], others[1], ("more_override.tf", b"locals { names = 1 }")]));
     assert!(!of(&[main, others[0], others[1], ("more.tf.json", br#"{"locals": {"names": "web"}}"#)]));
+    // Above the module.
+    for name in ["terragrunt.hcl", "terragrunt.stack.hcl", "globals.tm.hcl"] {
+        let folder = Folder::with(&[(name, b"".as_slice()), ("web/main.tf", broken.as_bytes())]);
+        let found = ids(&audit(&gathered(&[folder.path("web")]).material));
+        assert!(!found.contains(&"ecs-undeclared-reference"), "{name}");
+    }
     // An excerpt lacks many names.
     let excerpt = MODULE.replace("locals {", "locals_of_another_file {").replace("= module.image.name", "= var.image");
     assert!(!of(&[("main.tf", excerpt.as_bytes()), others[1]]));

@@ -303,6 +303,44 @@ fn reports_contain_no_values_at_unknown_keys() {
 }
 
 #[test]
+fn reports_contain_no_unread_values_of_services_and_resources() {
+    let service = |settings: &str| {
+        format!(
+            "Resources:\n  Task:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      \
+             ContainerDefinitions: [{{Name: web, Image: 'example/web:1', Memory: 128}}]\n  Service:\n    \
+             Type: AWS::ECS::Service\n    Properties:\n      TaskDefinition: !Ref Task\n      \
+             ServiceConnectConfiguration: {{Enabled: true, {settings}}}\n"
+        )
+    };
+    let resource = |kind: &str, properties: &str| {
+        format!(
+            "Resources:\n  It:\n    Type: AWS::AppMesh::{kind}\n    \
+             Properties: {{MeshName: shop, VirtualRouterName: orders, {properties}}}\n"
+        )
+    };
+    let headers = "[{Name: Authorization, Match: {Exact: 'Bearer canary-1', Prefix: Bearer}}]";
+    let action = "Action: {WeightedTargets: [{VirtualNode: orders, Weight: 1}]}";
+    let route = format!("Spec: {{HttpRoute: {{Match: {{Prefix: /, Headers: {headers}}}, {action}}}}}");
+    let module = "module \"web\" {\n  source = \"hashicorp/consul-ecs/aws//modules/mesh-task\"\n  version = \"0.8.0\"\n  \
+                  family = \"web\"\n  container_definitions = [{ name = \"web\", image = \"example/web:1\" }]\n  \
+                  consul_server_hosts = \"consul\"\n  consul_bootstrap_token = \"canary-1\"\n}\n";
+    let options = "SecretOptions: [{Name: splunk-token, Value: canary-1}]";
+    for (name, text) in [
+        ("web.yaml", service(&format!("LogConfiguration: {{LogDriver: splunk, {options}}}"))),
+        ("web.yaml", service("Services: [{PortNam: web, Token: canary-1}]")),
+        ("mesh.yaml", resource("VirtualRouter", "Password: canary-1, Spec: {}")),
+        ("mesh.yaml", resource("Route", &route)),
+        ("main.tf", module.to_owned()),
+    ] {
+        let mut material = Material::default();
+        read_source(Arc::new(SourceFile::new(name, text)), true, &mut material).unwrap();
+        let sorted = ignore::sort(audit(&material), &material, &Config::default(), Path::new("/run"));
+        let gathered = Gathered { material, files_read: 1, ..Gathered::default() };
+        assert_silent(&[Report::new(&gathered, &sorted, Threshold::Error)]);
+    }
+}
+
+#[test]
 fn few_of_many_unknown_keys_are_reported() {
     let unknown = |count: usize| {
         let keys: Vec<String> = ('a'..='z').take(count).map(|letter| format!(r#""memory{letter}": 64"#)).collect();
@@ -423,7 +461,7 @@ fn the_summary_counts_what_has_findings() {
     let resources = Arc::new(SourceFile::new("mesh.json", include_str!("../../src/bases/app-mesh-resources.json")));
     let summary = |definition: Option<&str>| {
         let node = parse_json(&resources.text, &Route::default()).unwrap();
-        let resources = Resources { all: Resource::all_in(&resources, &node), ..Resources::default() };
+        let resources = Resources::from_iter(Resource::all_in(&resources, &node));
         let mut material = Material { resources, ..Material::default() };
         if let Some(definition) = definition {
             let file = Arc::new(SourceFile::new("task.json", definition));
@@ -452,10 +490,8 @@ fn resources_alone_have_one_finding_per_mesh() {
     let text = include_str!("../../src/bases/app-mesh-resources.json");
     let file = Arc::new(SourceFile::new("mesh.json", text));
     let node = parse_json(&file.text, &Route::default()).unwrap();
-    let mut material = Material {
-        resources: Resources { all: Resource::all_in(&file, &node), ..Resources::default() },
-        ..Material::default()
-    };
+    let mut material =
+        Material { resources: Resources::from_iter(Resource::all_in(&file, &node)), ..Material::default() };
     let ids = |material: &Material| audit(material).iter().map(|finding| finding.rule.id).collect::<Vec<_>>();
     assert_eq!(ids(&material), ["appmesh-mesh-end-of-service"]);
 

@@ -129,52 +129,6 @@ fn a_role_of_a_template_lets_ecs_do_its_part() {
             "",
             "ecs-image-execution-role ecs-image-execution-role ecs-image-execution-role ecs-logs-execution-role ecs-logs-execution-role",
         ),
-        (
-            MANAGED,
-            &of_logs("arn:aws:logs:*:*:log-group:/ecs/other:*"),
-            "ecs-logs-execution-role ecs-logs-execution-role",
-        ),
-        (MANAGED, &of_logs("arn:aws:logs:eu-west-1:123456789012:log-group:web:*"), ""),
-        (MANAGED, &of_logs("arn:aws:logs:eu-west-1:123456789012:log-group:w*"), ""),
-        // The managed policy does not allow to create groups.
-        ("{ awslogs-group: web,", "{ awslogs-group: web, awslogs-create-group: true,", "ecs-logs-execution-role"),
-        ("{ awslogs-group: web,", "{ awslogs-group: web, awslogs-create-group: false,", ""),
-        // A condition that ECS does not fulfil.
-        (
-            TRUST,
-            "            Action: sts:AssumeRole\n            Condition: { StringEquals: { sts:ExternalId: consul } }",
-            "ecs-role-trust",
-        ),
-        (
-            TRUST,
-            "            Action: sts:AssumeRole\n            Condition: { Bool: { aws:MultiFactorAuthPresent: true } }",
-            "ecs-role-trust",
-        ),
-        (
-            TRUST,
-            "            Action: sts:AssumeRole\n            Condition: { ArnLike: { aws:SourceArn: \"arn:aws:lambda:eu-west-1:123456789012:*\" } }",
-            "ecs-role-trust",
-        ),
-        (
-            TRUST,
-            "            Action: sts:AssumeRole\n            Condition: { ArnLike: { aws:SourceArn: \"arn:aws:ecs:eu-west-1:123456789012:cluster/web\" } }",
-            "ecs-role-trust",
-        ),
-        (
-            TRUST,
-            "            Action: sts:AssumeRole\n            Condition: { ArnLike: { aws:SourceArn: \"arn:aws:ecs:eu-west-1:123456789012:*\" } }",
-            "",
-        ),
-        (
-            TRUST,
-            "            Action: sts:AssumeRole\n            Condition: { StringEquals: { aws:SourceAccount: 123456789012 } }",
-            "",
-        ),
-        (
-            TRUST,
-            "            Action: sts:AssumeRole\n            Condition: { StringEqualsIfExists: { sts:ExternalId: consul } }",
-            "",
-        ),
         // The login, and ExecuteCommand.
         ("Action: iam:GetRole", "Action: iam:GetUser", ""),
         ("\"ssmmessages:*\"", "\"ssm:*\"", "ecs-exec-task-role"),
@@ -199,6 +153,40 @@ fn a_role_of_a_template_lets_ecs_do_its_part() {
         assert!(TEMPLATE.contains(from), "{from}");
         let found = findings_in("template.yaml", &TEMPLATE.replacen(from, to, 1));
         assert_eq!(ids(&found).join(" "), expected, "{from} → {to}");
+    }
+}
+
+#[test]
+fn a_role_of_a_template_is_for_tasks_and_their_logs() {
+    let group = of_logs("arn:aws:logs:*:*:log-group:/ecs/other:*");
+    let logs = "ecs-logs-execution-role";
+    for (from, to, expected) in [
+        (MANAGED, group.as_str(), "ecs-logs-execution-role ecs-logs-execution-role"),
+        (MANAGED, &of_logs("arn:aws:logs:eu-west-1:123456789012:log-group:web:*"), ""),
+        (MANAGED, &of_logs("arn:aws:logs:eu-west-1:123456789012:log-group:w*"), ""),
+        // The managed policy does not allow to create groups.
+        ("{ awslogs-group: web,", "{ awslogs-group: web, awslogs-create-group: true,", logs),
+        ("{ awslogs-group: web,", "{ awslogs-group: web, awslogs-create-group: false,", ""),
+        // A service is no account.
+        ("Principal: { Service: ecs-tasks", "Principal: { AWS: ecs-tasks", "ecs-role-trust"),
+    ] {
+        assert!(TEMPLATE.contains(from), "{from}");
+        let found = findings_in("template.yaml", &TEMPLATE.replacen(from, to, 1));
+        assert_eq!(ids(&found).join(" "), expected, "{from} → {to}");
+    }
+    // Conditions that ECS does not fulfil, and similar ones that it does.
+    for (condition, expected) in [
+        ("StringEquals: { sts:ExternalId: consul }", "ecs-role-trust"),
+        ("StringEqualsIfExists: { sts:ExternalId: consul }", ""),
+        ("Bool: { aws:MultiFactorAuthPresent: true }", "ecs-role-trust"),
+        ("ArnLike: { aws:SourceArn: \"arn:aws:lambda:eu-west-1:123456789012:*\" }", "ecs-role-trust"),
+        ("ArnLike: { aws:SourceArn: \"arn:aws:ecs:eu-west-1:123456789012:cluster/web\" }", "ecs-role-trust"),
+        ("ArnLike: { aws:SourceArn: \"arn:aws:ecs:eu-west-1:123456789012:*\" }", ""),
+        ("StringEquals: { aws:SourceAccount: \"123456789012\" }", ""),
+    ] {
+        let with = format!("{TRUST}\n            Condition: {{ {condition} }}");
+        let found = findings_in("template.yaml", &TEMPLATE.replacen(TRUST, &with, 1));
+        assert_eq!(ids(&found).join(" "), expected, "{condition}");
     }
 }
 

@@ -101,6 +101,21 @@ fn a_service_has_what_its_launch_type_and_network_allow() {
         (&[(LAUNCH, "      PropagateTags: SERVICE\n")], ""),
         (&[(LAUNCH, "      CapacityProviderStrategy: [{ CapacityProvider: FARGATE, Weight: 1001 }]\n")], "ecs-service"),
         (&[(LAUNCH, "      CapacityProviderStrategy: [{ CapacityProvider: FARGATE, Weight: \"1\" }]\n")], ""),
+        // Service Connect has no abbreviations in capitals.
+        (
+            &[(
+                LAUNCH,
+                "      ServiceConnectConfiguration: { Enabled: true, Services: [{ PortName: web, Tls: { KmsKey: key, IssuerCertificateAuthority: { AwsPcaAuthorityArn: arn } } }] }\n",
+            )],
+            "",
+        ),
+        (
+            &[(
+                LAUNCH,
+                "      ServiceConnectConfiguration: { Enabled: true, Services: [{ PortName: web, TLS: { KmsKey: key, IssuerCertificateAuthority: { AwsPcaAuthorityArn: arn } } }] }\n",
+            )],
+            "ecs-service",
+        ),
         // A key of next year.
         (&[(LAUNCH, "      Hibernation: { Enabled: true }\n")], ""),
     ] {

@@ -244,6 +244,7 @@ fn container(container: &ContainerDefinition) -> Value {
         "startTimeout": container.start_timeout(),
         "stopTimeout": container.stop_timeout(),
         "privileged": container.privileged(),
+        "restartPolicy": container.restart_policy().map(|policy| json!({ "enabled": policy.enabled() })),
         "linuxParameters": container.linux_parameters().map(linux_parameters),
     }))
 }

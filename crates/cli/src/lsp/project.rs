@@ -15,7 +15,7 @@ use audit::{
     report::{Report, Reported, reported},
     severity::Threshold,
 };
-use audit_read::input::{Gathered, read_open};
+use audit_read::input::{Gathered, read_open, tree_of};
 use document::{InputProblem, Position, SourceFile};
 use gen_lsp_types::Uri;
 use terraform::{Tree, is_source_name};
@@ -95,7 +95,7 @@ pub(super) struct Project {
 
 impl Project {
     pub(super) fn new(folders: Vec<PathBuf>) -> Self {
-        Self { tree: Tree::new(folders.clone()).remembering(), folders, ..Self::default() }
+        Self { tree: tree_of(folders.clone()).remembering(), folders, ..Self::default() }
     }
 
     /// A file is opened or edited. Returns what has to be judged again.

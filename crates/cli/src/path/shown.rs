@@ -1,5 +1,6 @@
 //! The answer to `path`, for people: place by place, or a line for each destination or caller.
 
+use audit::report::clean;
 use diagnosis::{Passage, PathLine, PathReport, PlaceVerdict, ServicePath};
 
 use crate::sheet::{Cell, Medium, Sheet, Tone, wrapped};
@@ -34,9 +35,10 @@ fn one(path: &ServicePath, medium: Medium) -> String {
 fn commands(lines: &[PathLine]) -> String {
     let wanted = lines.iter().filter(|line| !matches!(line.verdict, PlaceVerdict::Ok | PlaceVerdict::NotNeeded));
     let shown = wanted.map(|line| {
-        let change = line.change.iter().map(|change| format!("  {change}\n"));
-        let lacking = line.missing_permission.iter().map(|permission| format!("  missing permission: {permission}\n"));
-        let commands = line.commands.iter().map(|command| format!("  {command}\n"));
+        let change = line.change.iter().map(|change| format!("  {}\n", clean(change)));
+        let lacking =
+            line.missing_permission.iter().map(|permission| format!("  missing permission: {}\n", clean(permission)));
+        let commands = line.commands.iter().map(|command| format!("  {}\n", clean(command)));
         let below: String = change.chain(lacking).chain(commands).collect();
         let colon = if below.is_empty() { "" } else { ":" };
         format!("{} ({}){colon}\n{below}", line.place.as_str(), line.page)
@@ -151,6 +153,16 @@ mod tests {
             PathLine { missing_permission: None, ..line(Place::Trust, PlaceVerdict::Unknown, "is in no API", None) };
         let text = shown(&report(vec![ServicePath { lines: vec![unknown], ..denied() }], None));
         assert!(text.contains("\n\ntrust (path.md#trust)\n\n"), "{text}");
+    }
+
+    #[test]
+    fn advice_and_commands_have_no_control_characters() {
+        let hostile = PathLine {
+            change: Some("Reach container app\u{1b}[31m".to_owned()),
+            ..line(Place::Network, PlaceVerdict::Fault, "is blocked", Some("aws x 'a\u{1b}[31m\rb'"))
+        };
+        let text = shown(&report(vec![ServicePath { lines: vec![hostile], ..denied() }], None));
+        assert!(text.contains("  Reach container app\u{fffd}[31m\n  aws x 'a\u{fffd}[31m\u{fffd}b'\n"), "{text:?}");
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn statistics_count_the_findings_of_each_rule() {
         out(&output),
         "rule                    count  severity  fix  what is wrong\n\
          consul-network-mode     2      error     all  The network mode is not awsvpc\n\
-         ecs-dependency-unknown  1      error     –    A container waits for a container that does not exist\n\
+         ecs-dependency-unknown  1      error     –    A container refers to a container that does not exist\n\
          \n3 errors in 2 of 2 task definitions (2 files)\n"
     );
     let narrow = workspace.command(&["check", "--statistics", "--quiet"]).env("COLUMNS", "50").output().unwrap();

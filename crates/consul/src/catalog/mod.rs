@@ -115,8 +115,8 @@ impl CatalogReads for HttpConsul {
         let node = cluster.as_str();
         let mut instances = Vec::new();
         for filter in filters(tasks.iter().map(|task| format!(r#"Meta["{TASK_ID_META}"] == "{task}""#))) {
-            let request = Request::list(format!("services of node {node}"), &["catalog", "node-services", node])
-                .query("filter", filter);
+            let path = ["catalog", "node-services", node];
+            let request = Request::part_of_list(format!("services of node {node}"), &path, filter);
             // A node that is not registered returns null.
             let answer: Option<NodeServices> = self.json(&request.within(tenancy).consistent()).await?;
             let Some(NodeServices { node: Some(found), services }) = answer else { return Ok(None) };
@@ -160,7 +160,7 @@ impl CatalogReads for HttpConsul {
         let mut instances = Vec::new();
         for filter in filters(tasks.iter().map(|task| format!(r#"ServiceMeta["{TASK_ID_META}"] == "{task}""#))) {
             let path = ["catalog", "service", service.as_str()];
-            let request = Request::list(format!("instances of service {service}"), &path).query("filter", filter);
+            let request = Request::part_of_list(format!("instances of service {service}"), &path, filter);
             let answers: Vec<ServiceOfNode> = self.json(&request.within(tenancy).consistent()).await?;
             instances.extend(answers.into_iter().filter_map(|answer| {
                 let ServiceOfNode { node, id, service, kind, address, meta, modify_index } = answer;
@@ -180,8 +180,7 @@ impl CatalogReads for HttpConsul {
         let node = cluster.as_str();
         let mut checks = Vec::new();
         for filter in filters(tasks.iter().map(|task| format!(r#""{task}" in ServiceID"#))) {
-            let request =
-                Request::list(format!("checks of node {node}"), &["health", "node", node]).query("filter", filter);
+            let request = Request::part_of_list(format!("checks of node {node}"), &["health", "node", node], filter);
             let answers: Vec<CheckAnswer> = self.json(&request.within(tenancy).consistent()).await?;
             checks.extend(answers.into_iter().filter_map(|answer| check(answer, tenancy)));
         }
@@ -260,7 +259,7 @@ impl HttpConsul {
         tenancy: &Tenancy,
         read: impl Fn(CheckAnswer) -> Option<HealthCheck> + Copy + Send + Sync,
     ) -> Result<Vec<HealthCheck>, ConsulError> {
-        let request = Request::list(format!("checks of node {node}"), &["health", "node", node]);
+        let request = Request::streamed_list(format!("checks of node {node}"), &["health", "node", node]);
         let request = request.in_all_namespaces_of(tenancy).consistent();
         self.stream(&request, || ArrayReader::new(read)).await
     }

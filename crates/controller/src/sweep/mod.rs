@@ -57,7 +57,7 @@ pub(crate) struct Sweep {
 impl Sweep {
     /// Reads whole clusters, and applies what time and the guard allow of the plan.
     pub(crate) async fn run(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
-        self.run_after(None, order, deadline).await
+        Box::pin(self.run_after(None, order, deadline)).await
     }
 
     /// The same after some reads of ECS, if there were any.

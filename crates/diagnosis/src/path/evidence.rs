@@ -136,8 +136,8 @@ impl<'a> PathEvidence<'a> {
 
 /// The command that runs another one in the app of a task.
 fn in_app_of(member: &MemberTask, command: &str) -> Option<String> {
-    let (cluster, task) = (member.cluster.name(), member.task.arn.id());
-    let (app, command) = (&member.definition.apps().next()?.name, quoted(command));
+    let (cluster, task) = (word(member.cluster.name()), member.task.arn.id());
+    let (app, command) = (word(&member.definition.apps().next()?.name), quoted(command));
     Some(format!(
         "aws ecs execute-command --cluster {cluster} --task {task} --container {app} --interactive --command {command}"
     ))

@@ -12,7 +12,7 @@ use super::{
     evidence::{PathEvidence, ServiceTask},
     report::{PathLine, Place},
 };
-use crate::status::TaskVerdict;
+use crate::{doctor::word, status::TaskVerdict, why::redacted_line};
 
 const PLACE: Place = Place::DestinationTasks;
 const TARGETS_READ: &str = "elasticloadbalancing:DescribeTargetHealth";
@@ -84,7 +84,7 @@ fn of_entry(
         lacking.first()?
     );
     let change = format!("Let the load balancer reach port {} of container {}", entry.port, entry.container);
-    let command = format!("aws elbv2 describe-target-health --target-group-arn {group}");
+    let command = format!("aws elbv2 describe-target-health --target-group-arn {}", word(group));
     Some(PathLine::possible(PLACE, what).changed_by(change).with_command(command))
 }
 
@@ -102,7 +102,12 @@ fn lacking(task: &ServiceTask<'_>, targets: &[&Target]) -> Option<String> {
         return None;
     }
     Some(match own.first() {
-        Some(Target { port, state, reason, .. }) => format!("task {id} at {address}:{port} is {state} ({reason})"),
+        Some(Target { port, state, reason, .. }) => {
+            let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+            let state = if state.is_empty() { "in an unknown state" } else { state.as_str() };
+            let reason = if reason.is_empty() { String::new() } else { format!(" ({})", redacted_line(reason)) };
+            format!("task {id} at {address}{port} is {state}{reason}")
+        }
         None => format!("task {id} at {address} is not registered there"),
     })
 }

@@ -10,6 +10,7 @@ use super::{
     evidence::{PathEvidence, not_read},
     report::{PathLine, Place},
 };
+use crate::doctor::{quoted, word};
 
 const PLACE: Place = Place::Network;
 const INTERFACES_READ: &str = "ec2:DescribeNetworkInterfaces";
@@ -40,7 +41,7 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
     let mut found: Vec<PathLine> = [by_groups, by_acls, unknown].into_iter().flatten().collect();
     // What the rules cannot show, a connection from the caller's own task can.
     if let Some(line) = found.first_mut() {
-        let dial = format!("nc -zvw3 {} {}", first.to.address, first.port);
+        let dial = format!("nc -zvw3 {} {}", word(first.to.address), first.port);
         line.commands.extend(evidence.in_source_task(&dial));
     }
     if found.is_empty() {
@@ -150,7 +151,8 @@ impl<'a> Connection<'a> {
         let authorize = |way: &str, group: &str, other: &str| {
             let permissions =
                 format!("IpProtocol=tcp,FromPort={port},ToPort={port},UserIdGroupPairs=[{{GroupId={other}}}]");
-            format!("aws ec2 authorize-security-group-{way} --group-id {group} --ip-permissions '{permissions}'")
+            let (group, permissions) = (word(group), quoted(&permissions));
+            format!("aws ec2 authorize-security-group-{way} --group-id {group} --ip-permissions {permissions}")
         };
         for (own, other, is_egress, way) in [(from, to, true, "egress"), (to, from, false, "ingress")] {
             let named = own.groups.join(", ");

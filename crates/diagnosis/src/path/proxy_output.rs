@@ -9,6 +9,7 @@ use super::{
     report::{PathLine, Place, PlaceVerdict},
     way_out::address,
 };
+use crate::{doctor::word, why::redacted_line};
 
 /// The option that reads what the printed command has saved.
 const OPTION: &str = "--proxy-output";
@@ -58,7 +59,7 @@ impl<'a> PathEvidence<'a> {
             End::Destination => self.in_destination_task(&curl),
         };
         let Some(ask) = ask else { return Vec::new() };
-        let (source, destination) = (&self.source.service.name, &self.destination.service.name);
+        let (source, destination) = (word(&self.source.service.name), word(&self.destination.service.name));
         vec![format!("{ask} {into} {FILE}"), format!("ecs-mesh path {source} {destination} {OPTION} {FILE}")]
     }
 
@@ -109,7 +110,7 @@ fn listener(listeners: &[Listener], is_own: &dyn Fn(&str) -> bool, wanted: &str)
 
 /// A rejected configuration: a fault if requests need it. A proxy that has an older one goes on with that.
 fn rejected(rejection: &Rejection, place: Place, whose: &str, is_needed: bool) -> PathLine {
-    let what = format!("{whose} rejected {}: {}", rejection.name, rejection.reason);
+    let what = format!("{whose} rejected {}: {}", rejection.name, redacted_line(&rejection.reason));
     let change = "Correct the config entry that it comes from, or use an Envoy that the release of Consul supports";
     if is_needed { PathLine::fault(place, what).changed_by(change) } else { PathLine::possible(place, what) }
 }

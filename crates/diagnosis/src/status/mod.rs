@@ -22,7 +22,7 @@ pub(crate) use self::outlier_detection::notes as outlier_notes;
 use self::task::{Leftover, gap};
 pub(crate) use self::task::{
     OnNode, TIME_TO_DEREGISTER, TaskVerdict, first_line, is_service_token_gone, login_tokens, lost_token, maintenance,
-    remedy, verdict,
+    verdict,
 };
 pub use self::{
     report::{

@@ -16,6 +16,7 @@ impl SurveyReport {
         self.unread.sort();
         self.unread.dedup();
         (self.account, self.region) = (None, None);
+        self.consul = self.consul.as_deref().and_then(version_numbers);
         for cluster in &mut self.clusters {
             cluster.arn = clusters.number(cluster.name());
             cluster.controllers.iter_mut().for_each(|image| "one".clone_into(image));
@@ -35,6 +36,12 @@ impl SurveyReport {
         }
         self
     }
+}
+
+/// The numbers of a version: a custom build may name its company after them.
+fn version_numbers(version: &str) -> Option<String> {
+    let numbers = version.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.trim_end_matches('.');
+    (!numbers.is_empty()).then(|| numbers.to_owned())
 }
 
 /// A number for each name, in the order in which they occur.

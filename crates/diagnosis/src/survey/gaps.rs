@@ -3,18 +3,21 @@
 use std::collections::BTreeSet;
 
 use audit::spelling::nearest;
-use observe::{CallError, ConsulError, EcsError, InspectionError};
-use report::{Cause, ErrorLabel, Problem};
+use mesh::arn::ClusterArn;
+use observe::InspectionError;
+use report::{Cause, Problem};
 
 use super::{
     SurveyEvidence,
     report::{Unread, name_of},
 };
-use crate::unread::{cluster_unknown, token_unknown, unread as in_words};
+use crate::unread::{cluster_unknown, no_consul, token_unknown, unread as in_words};
 
 /// What strangers learn of something that could not be read.
 const LEFT_OUT: &str = "left out: it can have names";
 const TOKEN_UNKNOWN: &str = "Consul does not know the token";
+const TOKEN_UNUSABLE: &str = "the token of Consul is not usable";
+const NOT_CONSUL: &str = "what answers at CONSUL_HTTP_ADDR is not what Consul would answer";
 const CONSUL_SILENT: &str = "Consul could not be read at CONSUL_HTTP_ADDR";
 const CLUSTER_UNKNOWN: &str = "ECS does not know a cluster that was asked for";
 const DENIED: &str = "a permission is missing";
@@ -30,7 +33,7 @@ pub(super) fn unread(evidence: &SurveyEvidence<'_>) -> Vec<Unread> {
     };
     let of_first = evidence.plan.problems.iter().chain(&evidence.plan.faults).filter(|problem| !is_planned(problem));
     let of_second = evidence.unknown.into_iter().flat_map(|plan| plan.problems.iter().chain(&plan.faults));
-    let of_plans = of_first.chain(of_second).map(|problem| of_plan(problem, evidence));
+    let of_plans = of_first.chain(of_second).map(|problem| of_problem(problem, evidence));
     let read = evidence.datacenter;
     let of_datacenter = [
         read.version.as_ref().err(),
@@ -51,52 +54,37 @@ pub(super) fn unread(evidence: &SurveyEvidence<'_>) -> Vec<Unread> {
     all.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn of_plan(problem: &Problem, evidence: &SurveyEvidence<'_>) -> Unread {
-    let what = match (&problem.label, &problem.cause) {
-        (ErrorLabel::ConsulCredentialRejected, _) => token_unknown(),
-        (_, Some(Cause::UnknownCluster)) => mistyped(problem.cluster_arn.as_deref().unwrap_or_default(), evidence),
-        _ => problem.to_string(),
-    };
-    let permission = match &problem.cause {
-        Some(Cause::Denied { permission }) => permission.clone(),
-        _ => None,
-    };
-    let nameless = match (&problem.label, &problem.cause) {
-        (ErrorLabel::ConsulCredentialRejected, _) => TOKEN_UNKNOWN,
-        (ErrorLabel::ConsulUnavailable, _) => CONSUL_SILENT,
-        (_, Some(Cause::UnknownCluster)) => CLUSTER_UNKNOWN,
-        (_, Some(Cause::Denied { .. })) => DENIED,
-        _ => LEFT_OUT,
+fn of_problem(problem: &Problem, evidence: &SurveyEvidence<'_>) -> Unread {
+    let said = problem.to_string();
+    let (what, permission, nameless) = match &problem.cause {
+        Some(Cause::Denied { permission }) => (said, permission.clone(), DENIED),
+        Some(Cause::UnknownCluster) => {
+            (mistyped(problem.cluster_arn.as_deref().unwrap_or_default(), evidence), None, CLUSTER_UNKNOWN)
+        }
+        Some(Cause::UnknownToken) => (token_unknown(), None, TOKEN_UNKNOWN),
+        Some(Cause::UnusableToken) => (said, None, TOKEN_UNUSABLE),
+        Some(Cause::NoAnswer { reason }) => (no_consul(reason), None, CONSUL_SILENT),
+        Some(Cause::MalformedAnswer { reason }) => (no_consul(reason), None, NOT_CONSUL),
+        Some(Cause::Other) | None => (said, None, LEFT_OUT),
     };
     Unread { what, permission, nameless }
 }
 
+/// Says what the same error says in a plan, so that it is said once.
 fn of_inspection(error: &InspectionError, evidence: &SurveyEvidence<'_>) -> Unread {
-    let what = match error {
-        InspectionError::Call(CallError::Ecs(EcsError::UnknownCluster(cluster))) => {
-            mistyped(cluster.as_str(), evidence)
-        }
-        other => in_words(other),
+    if let InspectionError::Call(error) = error {
+        return of_problem(&error.problem(None), evidence);
+    }
+    let (permission, nameless) = match error.cause() {
+        Some(Cause::Denied { permission }) => (permission, DENIED),
+        _ => (None, LEFT_OUT),
     };
-    let nameless = match error {
-        InspectionError::Call(CallError::Ecs(EcsError::UnknownCluster(_))) => CLUSTER_UNKNOWN,
-        InspectionError::Call(CallError::Consul(error)) => match error {
-            ConsulError::CredentialRejected { .. } => TOKEN_UNKNOWN,
-            ConsulError::CredentialUnreadable { .. } => "the token of Consul is not usable",
-            ConsulError::Unavailable { .. } => CONSUL_SILENT,
-            ConsulError::Malformed { .. } => "what answers at CONSUL_HTTP_ADDR is not what Consul would answer",
-            ConsulError::PermissionDenied { .. } => DENIED,
-            _ => LEFT_OUT,
-        },
-        InspectionError::CatalogNotPermitted(_) | InspectionError::TokensNotPermitted(_) => DENIED,
-        _ => LEFT_OUT,
-    };
-    Unread { what, permission: error.missing_permission(), nameless }
+    Unread { what: in_words(error), permission, nameless }
 }
 
 /// That ECS does not know the cluster with this ARN, with the nearest one that has a node in Consul.
 fn mistyped(arn: &str, evidence: &SurveyEvidence<'_>) -> String {
-    let known = evidence.datacenter.clusters.iter().flatten().map(|cluster| cluster.name());
+    let known = evidence.datacenter.clusters.iter().flatten().map(ClusterArn::name);
     match nearest(name_of(arn), known) {
         Some(near) => format!("{}; the nearest cluster with a node in Consul is {near}", cluster_unknown(arn)),
         None => cluster_unknown(arn),

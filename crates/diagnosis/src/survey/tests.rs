@@ -1,21 +1,19 @@
 //! What is found in a mesh, and what is not.
 
-use std::collections::BTreeMap;
-
-use ::report::{Blocked, Cause, ErrorLabel, PlannedAction, Problem, Skipped, SweepOutcome, Waiting};
-use audit::{report::Report, severity::Severity};
-use audit_read::input::Gathered;
-use jiff::SignedDuration;
-use mesh::catalog::CheckStatus;
-use observe::{
-    CaRoot, CallError, ConsulError, Datacenter, EcsError, ExpiringCertificate, InspectedCluster, InspectionError,
-    Intention, OutOfTime, TokenOwner,
-};
-use serde_json::{Value, json};
-
+mod certificates;
 mod commands;
 mod definitions;
+mod gaps;
 mod kinds;
+
+use std::collections::BTreeMap;
+
+use ::report::{Blocked, ErrorLabel, PlannedAction, Problem, Skipped, SweepOutcome, Waiting};
+use audit::{report::Report, severity::Severity};
+use audit_read::input::Gathered;
+use mesh::catalog::CheckStatus;
+use observe::{Datacenter, InspectedCluster, InspectionError, Intention, OutOfTime};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::examples::{cluster, described, healthy, id, lose_tag, minutes_ago, now, register, task};
@@ -267,72 +265,6 @@ fn service_is_callable_if_the_first_intention_about_some_source_allows_it() {
 }
 
 #[test]
-fn certificate_that_ends_within_30_days_is_found() {
-    let certificate = |kind: &str, days: i64| ExpiringCertificate {
-        name: "Root CA".to_owned(),
-        kind: kind.to_owned(),
-        seconds_remaining: days * 86_400,
-    };
-    let listed =
-        |kind: &str, days| found(|world| world.datacenter.certificates = Ok(Some(vec![certificate(kind, days)])));
-    let severity = |findings: &[SurveyFinding]| findings.first().map(|finding| finding.severity);
-    assert_eq!(severity(&listed("ca", 29)), Some(Severity::Warning));
-    assert_eq!(severity(&listed("agent", 6)), Some(Severity::Error));
-    assert_eq!(listed("ca", -1)[0].title, "A certificate of Consul's authority has expired");
-    assert_eq!(listed("agent", 6)[0].id, "server-certificates");
-    assert_eq!(listed("ca", 31), []);
-    assert_eq!(listed("leaf", 1), [], "Consul renews it");
-}
-
-/// What is found of an active root that ends after these days, beside what the server lists.
-fn with_root(days: i64, listed: Option<Vec<ExpiringCertificate>>) -> Vec<SurveyFinding> {
-    let not_after = now() + SignedDuration::from_hours(24 * days);
-    found(move |world| {
-        let root =
-            CaRoot { name: "Consul CA".to_owned(), is_active: true, not_before: now(), not_after, intermediate: None };
-        (world.datacenter.roots, world.datacenter.certificates) = (Ok(vec![root]), Ok(listed));
-    })
-}
-
-#[test]
-fn root_that_ends_is_found_whatever_the_server_lists() {
-    let listed = |kind: &str, name: &str, days: i64| ExpiringCertificate {
-        name: name.to_owned(),
-        kind: kind.to_owned(),
-        seconds_remaining: days * 86_400 - 1_800,
-    };
-    let names = |findings: &[SurveyFinding]| -> Vec<(String, Vec<String>)> {
-        let objects = |it: &SurveyFinding| it.objects.iter().map(|object| object.name.clone()).collect();
-        findings.iter().map(|it| (it.id.clone(), objects(it))).collect()
-    };
-    let root = || ("ca-certificates".to_owned(), vec!["Consul CA".to_owned()]);
-    let severity = |findings: &[SurveyFinding]| findings.first().map(|finding| finding.severity);
-    // Before Consul 2.0, and of a follower, which measures nothing of the authority
-    for list in [None, Some(Vec::new()), Some(vec![listed("agent", "server", 300)])] {
-        let findings = with_root(5, list.clone());
-        assert_eq!((names(&findings), severity(&findings)), (vec![root()], Some(Severity::Error)), "{list:?}");
-        assert_eq!(severity(&with_root(20, list.clone())), Some(Severity::Warning), "{list:?}");
-        assert_eq!(with_root(365, list), []);
-    }
-    assert_eq!(with_root(20, None)[0].objects[0].why, "it expires in 20 days");
-    // The leader lists the root too, and an intermediate
-    assert_eq!(names(&with_root(5, Some(vec![listed("ca", "active-root", 5)]))), [root()]);
-    let both = with_root(5, Some(vec![listed("ca", "intermediate", 3)]));
-    assert_eq!(names(&both), [("ca-certificates".to_owned(), vec!["Consul CA".to_owned(), "intermediate".to_owned()])]);
-}
-
-#[test]
-fn root_that_signs_nothing_any_more_may_end() {
-    let not_after = now() + SignedDuration::from_hours(24);
-    let findings = found(|world| {
-        let root =
-            CaRoot { name: "Consul CA".to_owned(), is_active: false, not_before: now(), not_after, intermediate: None };
-        world.datacenter.roots = Ok(vec![root]);
-    });
-    assert_eq!(findings, []);
-}
-
-#[test]
 fn what_consul_did_not_show_is_not_missing() {
     let findings = found(|world| {
         world.inspection.clusters[0].catalog = None;
@@ -342,49 +274,6 @@ fn what_consul_did_not_show_is_not_missing() {
     });
     let ids: Vec<&str> = findings.iter().map(|finding| finding.id.as_str()).collect();
     assert!(!ids.contains(&"missing-node") && !ids.contains(&"lost-in-consul"), "{findings:#?}");
-}
-
-#[test]
-fn cluster_that_ecs_does_not_know_is_a_gap_unless_consul_has_entries_of_it() {
-    let typo = "arn:aws:ecs:us-east-1:123456789012:cluster/prd";
-    let reason = "ECS does not know it. Correct ECS_CLUSTER_ARNS, or delete it";
-    let problem = || Problem {
-        cluster_arn: Some(typo.to_owned()),
-        cause: Some(Cause::UnknownCluster),
-        ..Problem::new(None, ErrorLabel::Ecs, &reason)
-    };
-    let unread = said(|world| world.plan.problems.push(problem()), false).unread;
-    assert!(unread.len() == 1 && !unread[0].what.contains("ECS_CLUSTER_ARNS"), "{unread:?}");
-    let in_consul = |world: &mut World| {
-        world.plan.problems.push(problem());
-        world.unknown = Some(plan(vec![report_of(typo)]));
-    };
-    assert_eq!(said(in_consul, false).unread, []);
-}
-
-#[test]
-fn what_could_not_be_read_names_the_permission_of_its_cause() {
-    let of = |errors: Vec<CallError>| {
-        said(|world| world.plan.problems.extend(errors.iter().map(|error| error.problem(Some(&cluster())))), false)
-            .unread
-    };
-    let (subject, token) = (|| "the list of ACL tokens".to_owned(), TokenOwner::Command);
-    let denied = "AccessDeniedException: User: arn:aws:sts::123456789012:assumed-role/a/b is not authorized to perform: \
-                  ecs:ListTasks on resource: *";
-    let refused = "token with AccessorID 'x' lacks permission 'acl:read'";
-    let unread = of(vec![
-        EcsError::Refused { subject: "tasks of cluster prod".to_owned(), reason: denied.to_owned() }.into(),
-        ConsulError::PermissionDenied { subject: subject(), token, reason: refused.to_owned() }.into(),
-        ConsulError::Throttled { subject: subject(), retry_after: None }.into(),
-    ]);
-    let permission = |of: &str| unread.iter().find(|it| it.what.contains(of)).unwrap().permission.as_deref();
-    assert_eq!(permission("tasks of cluster prod"), Some("ecs:ListTasks"));
-    assert_eq!((permission("acl:read"), permission("throttled")), (Some("acl:read"), None));
-    // A token that Consul does not know fails every read, and is said once
-    let rejected = |subject: &str| ConsulError::CredentialRejected { subject: subject.to_owned(), token }.into();
-    let unread = of(vec![rejected("nodes"), rejected("tokens")]);
-    assert_eq!(unread.len(), 1, "{unread:?}");
-    assert!(unread[0].what.contains("does not know the token in CONSUL_HTTP_TOKEN"), "{unread:?}");
 }
 
 #[test]
@@ -407,36 +296,19 @@ fn strangers_learn_no_names() {
 }
 
 #[test]
-fn strangers_learn_why_something_could_not_be_read_if_the_reason_is_ours() {
-    let reason = |label, cause| {
-        let problem = Problem { cause, ..Problem::new(None, label, &"cluster prod: ada may not") };
-        let report = said(|world| world.plan.problems.push(problem), true);
-        let [unread] = report.unread.as_slice() else { panic!("{:?}", report.unread) };
-        unread.what.clone()
+fn strangers_learn_only_the_numbers_of_consul_s_version() {
+    let consul = |version: &str, is_anonymous| {
+        said(|world| world.datacenter.version = Ok(version.to_owned()), is_anonymous).consul
     };
-    assert_eq!(reason(ErrorLabel::ConsulUnavailable, None), "Consul could not be read at CONSUL_HTTP_ADDR");
-    let denied = Cause::Denied { permission: None };
-    assert_eq!(reason(ErrorLabel::AwsRefused, Some(denied)), "a permission is missing");
-    assert_eq!(reason(ErrorLabel::AwsRefused, None), "left out: it can have names");
-}
-
-#[test]
-fn cluster_of_a_mistyped_name_has_a_near_one_behind_it() {
-    let unread = |name: &str| {
-        let arn = format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}");
-        let problem = Problem {
-            cluster_arn: Some(arn),
-            cause: Some(Cause::UnknownCluster),
-            ..Problem::new(None, ErrorLabel::Ecs, &"unknown")
-        };
-        said(|world| world.plan.problems.push(problem), false).unread.remove(0).what
-    };
-    assert!(
-        unread("prodd").ends_with("ECS does not know it; the nearest cluster with a node in Consul is prod"),
-        "{}",
-        unread("prodd")
-    );
-    assert!(unread("batch").ends_with("ECS does not know it"), "{}", unread("batch"));
+    for (version, shown) in [
+        ("1.21.0", Some("1.21.0")),
+        ("1.21.0+example.com", Some("1.21.0")),
+        ("1.21.0-rc1", Some("1.21.0")),
+        ("example", None),
+    ] {
+        assert_eq!(consul(version, true).as_deref(), shown, "{version}");
+        assert_eq!(consul(version, false).as_deref(), Some(version));
+    }
 }
 
 #[test]

@@ -81,7 +81,9 @@ fn is_word(text: &str) -> bool {
 fn is_variable_file(text: &str) -> bool {
     let parts: Vec<&str> = text.splitn(6, ':').collect();
     match parts.as_slice() {
-        ["arn", _, "s3", "", "", object] => object.split_once('/').is_some_and(|(_, key)| key.ends_with(".env")),
+        ["arn", _, "s3", "", "", object] => {
+            object.split_once('/').is_some_and(|(_, key)| key.rsplit('.').next() == Some("env"))
+        }
         _ => false,
     }
 }

@@ -57,16 +57,17 @@ pub(in crate::definition) fn departures(node: &Node, dialect: Dialect) -> (Vec<D
     (walk.found, walk.unread)
 }
 
-/// All departures of another map, in the order of the file. With `judges_types`, no reader notes values of another type.
+/// All departures of another map, in the order of the file, and the values that no rule reads. With `judges_types`, no
+/// reader notes values of another type.
 pub(crate) fn departures_from(
     node: &Node,
     shape: &'static Shape,
     dialect: Dialect,
     judges_types: bool,
-) -> Vec<Departure> {
+) -> (Vec<Departure>, Vec<Unread>) {
     let mut walk = Walk { dialect, judges_types, container: None, found: Vec::new(), unread: Vec::new() };
     walk.map(node, shape, &At::Top);
-    walk.found
+    (walk.found, walk.unread)
 }
 
 /// The path to a value. It becomes a text only for a departure.
@@ -122,6 +123,9 @@ impl Walk {
                 Some(key) => {
                     self.value(&entry.node, &key.accepts, &at);
                     self.on_fargate(&entry.node, key.on_fargate, &at);
+                    if key.name == "match" && shape.names().any(|name| name == "name") {
+                        self.leave_match_unread(&entry.node, entries);
+                    }
                 }
                 // A key that is not known may be any.
                 None if entry.key.contains(HOLE) => {
@@ -145,7 +149,8 @@ impl Walk {
         };
         // A key in another case is found already.
         missing.retain(|key| !unknown.iter().any(|entry| entry.key.eq_ignore_ascii_case(key.name)));
-        if !missing.is_empty() && shape.keys.len() <= FEW {
+        // In App Mesh's maps, the other values are mostly names, which messages need.
+        if !missing.is_empty() && shape.keys.len() <= FEW && !self.judges_types {
             self.leave_values_unread(entries);
         }
         for entry in unknown.into_iter().take(MOST_UNKNOWN) {
@@ -254,6 +259,18 @@ impl Walk {
         }
     }
 
+    /// The values that a header, metadata or query parameter must have. `entries` also have its name.
+    fn leave_match_unread(&mut self, node: &Node, entries: &[Entry]) {
+        let name = entries.iter().find(|entry| is_name(entry)).and_then(|entry| entry.node.text());
+        let hint = name.filter(|name| !name.eq_ignore_ascii_case("cookie")).map(str::to_owned);
+        for entry in node.entries() {
+            self.leave_unread(&entry.node, hint.clone());
+        }
+        if node.entries().is_empty() {
+            self.leave_unread(node, hint);
+        }
+    }
+
     fn leave_unread(&mut self, node: &Node, hint: Option<String>) {
         if matches!(node.value, Value::Null | Value::Unknown | Value::Bool(_)) {
             return;
@@ -308,7 +325,7 @@ impl Walk {
     }
 
     fn only(&mut self, node: &Node, words: &'static [&'static str], at: &At<'_>) {
-        if node.text().is_some_and(|text| !text.contains('$') && !words.contains(&text)) {
+        if node.text().is_some_and(|text| !is_placeholder(text) && !words.contains(&text)) {
             self.add(at, node.place.span, Fault::NotOnFargate(words));
         }
     }

@@ -13,11 +13,15 @@ mod shapes;
 pub(super) use self::departure::departures;
 pub(crate) use self::departure::departures_from;
 pub(crate) use self::models::{
-    GATEWAY_ROUTE, MESH, ROUTE, VIRTUAL_GATEWAY, VIRTUAL_NODE, VIRTUAL_ROUTER, VIRTUAL_SERVICE,
+    GATEWAY_ROUTE, MESH, ROUTE, SERVICE, VIRTUAL_GATEWAY, VIRTUAL_NODE, VIRTUAL_ROUTER, VIRTUAL_SERVICE,
 };
 pub use self::{
     departure::{Departure, Fault, Unread},
     limits::{FARGATE_SIZES, FargateSize, is_no_region, is_region, mebibytes, units},
-    models::SERVICE,
     shapes::{Accepts, Key, Shape},
 };
+
+/// The parameters of ECS's `CreateService`.
+pub fn parameters_of_services() -> impl Iterator<Item = &'static str> {
+    SERVICE.names()
+}

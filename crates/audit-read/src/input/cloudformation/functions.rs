@@ -147,7 +147,9 @@ impl Scope<'_, '_> {
         let (keys, options) = argument.items().split_at_checked(3)?;
         let keys: Vec<String> = keys.iter().map(|key| whole_text(&self.resolve(key))).collect::<Option<_>>()?;
         let [map, first, second] = keys.as_slice() else { return None };
-        self.check_mapping([map, first, second], !options.is_empty(), span);
+        if let ([map, ..], []) = (argument.items(), options) {
+            map.text().inspect(|name| self.check_mapping(name, span));
+        }
         let found = self.template.mappings.get(map.as_str()).and_then(|map| map.get(first)?.get(second));
         match (found, options.first().and_then(|options| options.get("DefaultValue"))) {
             (Some(found), _) => Some(found.placed(span).value),

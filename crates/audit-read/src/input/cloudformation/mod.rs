@@ -20,6 +20,7 @@ use std::sync::Arc;
 use self::{
     resource::{TemplateResource, collect, construct, is_synthesised},
     scope::{Scopes, Template},
+    undeclared::is_completed,
 };
 use super::gathered::Gathered;
 use crate::{
@@ -41,7 +42,9 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
     let is_synthesised = is_synthesised(node);
     let mut resources = Vec::new();
     collect(node.entries_of("Resources"), is_synthesised, &mut resources);
-    gathered.problems.extend(node.entries_of("Resources").iter().filter_map(|entry| unread(file, entry)));
+    if !is_completed(file, node) {
+        gathered.problems.extend(node.entries_of("Resources").iter().filter_map(|entry| unread(file, entry)));
+    }
     let mut definitions = Vec::new();
     for resource in resources.iter().filter(|resource| resource.kind == "AWS::ECS::TaskDefinition") {
         let properties = resource.resolved(scopes.of(resource.condition()));

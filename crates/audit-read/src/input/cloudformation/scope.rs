@@ -9,10 +9,10 @@ use std::{
 use super::{
     identities::ARNS,
     text::{whole_text, without_dynamic_references},
-    undeclared::is_whole,
+    undeclared::{Names, is_whole},
 };
 use crate::definition::Undeclared;
-use document::{Entry, Node, Place, SourceFile, Span, Value};
+use document::{Entry, Node, Place, SourceFile, Value};
 
 /// The limit for the results of functions, in bytes: a thousand times a large template.
 const BUDGET: usize = 64 * 1024 * 1024;
@@ -27,22 +27,27 @@ pub(super) struct Template<'n> {
     pub(super) whole: Option<Arc<SourceFile>>,
     /// References to what it does not declare.
     pub(super) undeclared: RefCell<Vec<Undeclared>>,
-    /// All of them, each of which is reported once.
-    pub(super) seen: RefCell<BTreeSet<(Span, String)>>,
+    /// Their reasons. A missing name is reported at its first place only.
+    pub(super) seen: RefCell<BTreeSet<String>>,
+    /// What it declares, which all references to what it does not declare share.
+    pub(super) names: Names,
     budget: Cell<usize>,
 }
 
 impl<'n> Template<'n> {
     pub(super) fn of(file: &Arc<SourceFile>, node: &'n Node) -> Self {
-        let section = |name: &str| {
+        let section = |name: &str| -> BTreeMap<&'n str, &'n Node> {
             let entries = node.entries_of(name);
             entries.iter().map(|entry| (entry.key.as_str(), &entry.node)).collect()
         };
+        let [parameters, mappings, conditions, resources] =
+            ["Parameters", "Mappings", "Conditions", "Resources"].map(section);
         Self {
-            parameters: section("Parameters"),
-            mappings: section("Mappings"),
-            conditions: section("Conditions"),
-            resources: section("Resources"),
+            names: Names::of(&parameters, &mappings, &conditions, &resources),
+            parameters,
+            mappings,
+            conditions,
+            resources,
             whole: is_whole(file, node).then(|| Arc::clone(file)),
             undeclared: RefCell::default(),
             seen: RefCell::default(),
@@ -187,10 +192,7 @@ impl Scope<'_, '_> {
                 None => Value::Map(entries.iter().map(|entry| self.resolved_entry(entry)).collect()),
             },
             Value::List(items) => Value::List(items.iter().map(|item| self.resolve(item)).collect()),
-            Value::Text(text) => {
-                self.check_text(text, node.place.span);
-                without_dynamic_references(text)
-            }
+            Value::Text(text) => without_dynamic_references(text),
             other => other.clone(),
         };
         Node { value, place: node.place.clone() }

@@ -1,27 +1,114 @@
 //! References to what a template does not declare: CloudFormation refuses the template.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{app_mesh::kind, resource::is_synthesised, scope::Scope};
-use crate::definition::{DECLARE, Dialect, Undeclared};
+use crate::{
+    definition::{DECLARE, Dialect, Undeclared},
+    spelling::misspelt,
+};
 use document::{Node, SourceFile, Span, Value};
 
 /// Transforms that add no parameters and no resources.
 const HARMLESS: [&str; 3] = ["AWS::LanguageExtensions", "AWS::SecretsManager-2020-07-23", "AWS::CodeDeployBlueGreen"];
 
-/// Words of templates with more resources than they show.
-const OPEN: [&str; 5] = ["Fn::ForEach", "Fn::Transform", "!Transform", "AWS::Include", "::MODULE"];
+/// The sections of a template. Source:
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-anatomy.html>
+const SECTIONS: [&str; 11] = [
+    "AWSTemplateFormatVersion",
+    "Conditions",
+    "Description",
+    "Hooks",
+    "Mappings",
+    "Metadata",
+    "Outputs",
+    "Parameters",
+    "Resources",
+    "Rules",
+    "Transform",
+];
+
+/// The functions of CloudFormation that add no parameters and no resources. Source:
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html>
+const FUNCTIONS: [&str; 23] = [
+    "And",
+    "Base64",
+    "Cidr",
+    "Contains",
+    "EachMemberEquals",
+    "EachMemberIn",
+    "Equals",
+    "FindInMap",
+    "GetAZs",
+    "GetAtt",
+    "If",
+    "ImportValue",
+    "Join",
+    "Length",
+    "Not",
+    "Or",
+    "RefAll",
+    "Select",
+    "Split",
+    "Sub",
+    "ToJsonString",
+    "ValueOf",
+    "ValueOfAll",
+];
+
+/// Words of templates with more resources than they show: those of modules, and of the Serverless Framework.
+const OPEN: [&str; 5] = ["::MODULE", "${self:", "${sls:", "${opt:", "${file("];
 
 /// Whether a template shows all that it declares. One without a version may be a part of another one.
 pub(super) fn is_whole(file: &SourceFile, template: &Node) -> bool {
+    let is_template = template.get("AWSTemplateFormatVersion").is_some() || is_synthesised(template);
+    is_template && !is_completed(file, template)
+}
+
+/// Whether a macro or another program completes a template: it has something that CloudFormation alone does not know.
+pub(super) fn is_completed(file: &SourceFile, template: &Node) -> bool {
     let is_harmless = |one: &Node| one.text().is_some_and(|name| HARMLESS.contains(&name));
-    let transforms = template.get("Transform");
-    let is_plain = transforms.is_none_or(|node| match &node.value {
+    let is_plain = template.get("Transform").is_none_or(|node| match &node.value {
         Value::List(items) => items.iter().all(is_harmless),
         _ => is_harmless(node),
     });
-    let is_template = template.get("AWSTemplateFormatVersion").is_some() || is_synthesised(template);
-    is_template && is_plain && !OPEN.iter().any(|word| file.text.contains(word))
+    let has_other_section = || template.entries().iter().any(|entry| !SECTIONS.contains(&entry.key.as_str()));
+    let has_word = || OPEN.iter().any(|word| file.text.contains(word));
+    !is_plain || has_other_section() || has_word() || has_other_function(template)
+}
+
+fn has_other_function(node: &Node) -> bool {
+    let is_other = |key: &str| key.strip_prefix("Fn::").is_some_and(|name| !FUNCTIONS.contains(&name));
+    node.entries().iter().any(|entry| is_other(&entry.key) || has_other_function(&entry.node))
+        || node.items().iter().any(has_other_function)
+}
+
+/// The names that a reference may misspell.
+pub(super) struct Names {
+    /// Parameters and resources.
+    values: Arc<[String]>,
+    resources: Arc<[String]>,
+    conditions: Arc<[String]>,
+    mappings: Arc<[String]>,
+}
+
+impl Names {
+    pub(super) fn of(
+        parameters: &BTreeMap<&str, &Node>,
+        mappings: &BTreeMap<&str, &Node>,
+        conditions: &BTreeMap<&str, &Node>,
+        resources: &BTreeMap<&str, &Node>,
+    ) -> Self {
+        let names = |section: &BTreeMap<&str, &Node>| -> Arc<[String]> {
+            section.keys().map(|name| (*name).to_owned()).collect()
+        };
+        Self {
+            values: parameters.keys().chain(resources.keys()).map(|name| (*name).to_owned()).collect(),
+            resources: names(resources),
+            conditions: names(conditions),
+            mappings: names(mappings),
+        }
+    }
 }
 
 /// The attributes of the types that definitions refer to. Source:
@@ -57,55 +144,42 @@ impl Scope<'_, '_> {
     pub(super) fn check_name(&self, name: &str, span: Span) {
         if let Some(pseudo) = name.strip_prefix("AWS::").filter(|pseudo| !PSEUDO.contains(pseudo) && is_id(pseudo)) {
             let reason = format!("CloudFormation has no parameter AWS::{pseudo}");
-            return self.note(span, reason, "use one of AWS's pseudo parameters", PSEUDO.iter());
+            return self.note(span, reason, "use one of AWS's pseudo parameters", &PSEUDO.map(str::to_owned).into());
         }
         let template = self.template;
         let is_declared = template.parameters.contains_key(name) || template.resources.contains_key(name);
         if !is_declared && is_id(name) {
-            let names = template.parameters.keys().chain(template.resources.keys());
-            self.note(span, format!("the template has no parameter or resource {name}"), DECLARE, names);
+            self.note(
+                span,
+                format!("the template has no parameter or resource {name}"),
+                DECLARE,
+                &template.names.values,
+            );
         }
     }
 
     /// Notes that a reference names no resource of the template: `DependsOn`, or an attribute.
     pub(super) fn check_resource(&self, id: &str, span: Span) {
         if !self.template.resources.contains_key(id) && is_id(id) {
-            let names = self.template.resources.keys();
-            self.note(span, format!("the template has no resource {id}"), DECLARE, names);
-        }
-    }
-
-    /// Notes a text with a parameter of AWS that nothing replaces.
-    pub(super) fn check_text(&self, text: &str, span: Span) {
-        if self.template.whole.is_some() && text.contains("${AWS::") {
-            let reason = "the text has a parameter of AWS, but no Fn::Sub replaces it".to_owned();
-            self.note(span, reason, "write !Sub before the text", [].into_iter());
+            self.note(span, format!("the template has no resource {id}"), DECLARE, &self.template.names.resources);
         }
     }
 
     pub(super) fn check_condition(&self, name: &str, span: Span) {
         if !self.template.conditions.contains_key(name) && is_id(name) {
-            let names = self.template.conditions.keys();
-            self.note(span, format!("the template has no condition {name}"), DECLARE, names);
+            self.note(span, format!("the template has no condition {name}"), DECLARE, &self.template.names.conditions);
         }
     }
 
-    /// Notes that `Fn::FindInMap` names no mapping, or a second key that no part of it has, unless it has a default.
-    pub(super) fn check_mapping(&self, [map, first, second]: [&str; 3], has_default: bool, span: Span) {
-        let mappings = &self.template.mappings;
-        match mappings.get(map) {
-            _ if has_default => {}
-            None => self.note(span, format!("the template has no mapping {map}"), DECLARE, mappings.keys()),
-            // The first key may be the default of a parameter, such as a region.
-            Some(found) if found.get(first).is_none() => {}
-            Some(found) if found.children().into_iter().all(|part| part.get(second).is_none()) => {
-                self.note(span, format!("the mapping {map} has no key {second}"), DECLARE, [].into_iter());
-            }
-            Some(_) => {}
+    /// Notes that `Fn::FindInMap` names no mapping. Its keys may be the defaults of parameters, such as a region.
+    pub(super) fn check_mapping(&self, map: &str, span: Span) {
+        if !self.template.mappings.contains_key(map) && is_id(map) {
+            self.note(span, format!("the template has no mapping {map}"), DECLARE, &self.template.names.mappings);
         }
     }
 
-    /// Notes that a resource has no such attribute.
+    /// Notes that a resource has no such attribute, but one with a similar name. Another one may be new, except for the ARN,
+    /// which is what `Ref` returns.
     pub(super) fn check_attribute(&self, id: &str, attribute: &str, span: Span) {
         self.check_resource(id, span);
         let kind_of = |id: &str| self.template.resources.get(id)?.get("Type")?.text();
@@ -119,17 +193,18 @@ impl Scope<'_, '_> {
             }
             (None, None) => return,
         };
-        if !known.iter().any(|own| own == attribute) {
+        let is_wrong = attribute == "Arn" || misspelt(attribute, known.iter().map(String::as_str)).is_some();
+        if is_wrong && !known.iter().any(|own| own == attribute) {
             let help = format!("use Ref, or {}", known.join(" or "));
-            self.note(span, format!("{id} is an {name}, which has no attribute {attribute}"), &help, [].into_iter());
+            self.note(span, format!("{id} is an {name}, which has no attribute {attribute}"), &help, &Arc::default());
         }
     }
 
-    fn note<'n>(&self, span: Span, reason: String, help: &str, names: impl Iterator<Item = &'n &'n str>) {
+    fn note(&self, span: Span, reason: String, help: &str, names: &Arc<[String]>) {
         if let Some(file) = &self.template.whole
-            && self.template.seen.borrow_mut().insert((span, reason.clone()))
+            && self.template.seen.borrow_mut().insert(reason.clone())
         {
-            let names = names.map(|name| (*name).to_owned()).collect();
+            let names = Arc::clone(names);
             let reference = Undeclared { file: Arc::clone(file), span, reason, help: help.to_owned(), names };
             self.template.undeclared.borrow_mut().push(reference);
         }

@@ -47,6 +47,8 @@ pub(super) struct ConsulEcs {
     pub(super) release: Release,
     /// Whether the module is a fork, which may differ from `HashiCorp`'s.
     pub(super) is_fork: bool,
+    /// Whether the call says which version it wants.
+    pub(super) is_pinned: bool,
 }
 
 impl ConsulEcs {
@@ -102,10 +104,14 @@ impl ConsulEcs {
         made: &Module<'_>,
     ) -> HashiCorpModule {
         let reader = caller.reader(call, instance);
-        let argument = |attribute: &Attribute| Argument {
-            name: attribute.name.clone(),
-            span: attribute.name_span,
-            is_scalar: matches!(reader.value(attribute).value, Value::Text(_) | Value::Number(_) | Value::Bool(_)),
+        let argument = |attribute: &Attribute| {
+            let value = reader.value(attribute);
+            Argument {
+                name: attribute.name.clone(),
+                span: attribute.name_span,
+                is_scalar: matches!(value.value, Value::Text(_) | Value::Number(_) | Value::Bool(_)),
+                text: value.text().map(|text| (value.place.span, text.to_owned())),
+            }
         };
         let span_of = |name: &str| call.body.attribute(name).map_or(call.name_span(), |attribute| attribute.name_span);
         // The files of the modules have this local value.
@@ -115,6 +121,7 @@ impl ConsulEcs {
             name: self.name,
             release: self.release,
             is_fork: self.is_fork,
+            is_pinned: self.is_pinned,
             call: call.name_span(),
             arguments: call.body.attributes.iter().map(argument).collect(),
             refused: rows.filter_map(|row| refusal(row, &span_of)).collect(),
@@ -127,13 +134,14 @@ fn refusal(row: &Node, span_of: &dyn Fn(&str) -> Span) -> Option<Refusal> {
     let text = |key: &str| row.get(key).and_then(Node::text).map(str::to_owned);
     let is_refused = matches!(row.get("is")?.value, Value::Bool(true));
     let (span, what, help) = (span_of(row.get("input")?.text()?), text("what")?, text("help")?);
-    is_refused.then_some(Refusal { span, what, help })
+    let is_ignored = row.get("is_ignored").is_some_and(|cell| matches!(cell.value, Value::Bool(true)));
+    is_refused.then_some(Refusal { span, what, help, is_ignored })
 }
 
 /// The containers that the module `mesh-task` of a release makes of its inputs: the containers of the inputs, then its own.
 /// What is unknown or empty is left out. `None` if the inputs are not the module's.
 pub fn mesh_task(release: Release, inputs: &Json) -> Option<Vec<Map<String, Json>>> {
-    let (called, at) = (ConsulEcs { name: "mesh-task", release, is_fork: false }, Span::default());
+    let (called, at) = (ConsulEcs { name: "mesh-task", release, is_fork: false, is_pinned: true }, Span::default());
     let given = parse_json(&inputs.to_string(), &Route::default()).ok()?.placed(at);
     let evaluation = Evaluation::new(None, Interest::NONE);
     let module = Module::of_source(&evaluation, &called.source(), called.inputs(given, None, at));
@@ -238,7 +246,8 @@ pub(super) fn called(source: &str, version: Option<&str>) -> Option<Result<Consu
         Some(wanted) => format!("its version {wanted} is unknown (known: {OLDEST} to {NEWEST})"),
         None => "it is a fork of an unknown version of HashiCorp's module".to_owned(),
     };
-    Some(release.map(|release| ConsulEcs { name, release, is_fork }).ok_or_else(unknown))
+    let is_pinned = tag.or(version).is_some();
+    Some(release.map(|release| ConsulEcs { name, release, is_fork, is_pinned }).ok_or_else(unknown))
 }
 
 /// The newest version that meets all constraints. Source:

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     app_mesh::{Presence, Resource, Resources},
-    definition::{DECLARE, Dialect, HashiCorpModule, ModuleCall, ServiceUse, TaskDefinition, Undeclared, service_use},
+    definition::{DECLARE, Dialect, ModuleCall, ServiceUse, TaskDefinition, Undeclared, service_use},
     input::{
         terraform_app_mesh,
         terraform_attributes::{definition_node, service_node},
@@ -97,7 +97,7 @@ impl<'r> Declarations<'r> {
         }
         let mut part = Self::new(self.roles);
         read(&mut part);
-        self.app_mesh.is_partial |= !part.app_mesh.all.is_empty();
+        self.app_mesh.is_partial |= !part.app_mesh.all().is_empty();
         self.found.extend(part.found.into_iter().map(|found| Found { is_checked, ..found }));
     }
 
@@ -222,7 +222,7 @@ fn is_of_app_mesh(block: &Block) -> bool {
 /// The instances of a resource of App Mesh.
 fn app_mesh(module: &Module<'_>, block: &Block) -> Vec<Resource> {
     let file = module.directory().file(block.file);
-    let names = ["name", "mesh_name", "virtual_router_name", "virtual_gateway_name"];
+    let names = ["name", "mesh_name", "mesh_owner", "virtual_router_name", "virtual_gateway_name"];
     // One of another region is in another mesh of the same name.
     let has_instances =
         ["count", "for_each", "provider", "region"].iter().any(|name| block.body.attribute(name).is_some());
@@ -294,7 +294,7 @@ pub(super) fn undeclared(module: &Module<'_>) -> Vec<Undeclared> {
         span,
         reason,
         help: DECLARE.to_owned(),
-        names: Vec::new(),
+        names: Arc::default(),
     };
     module.take_undeclared().into_iter().map(of_cause).collect()
 }

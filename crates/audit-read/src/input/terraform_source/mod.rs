@@ -36,77 +36,40 @@ use crate::{
         gathered::{Gathered, mark_shared_families},
         paths::FoundFile,
     },
+    spelling::misspelt,
 };
 
 /// The attributes of what definitions refer to. Source:
 /// <https://registry.terraform.io/providers/hashicorp/aws/latest/docs>
-const ATTRIBUTES: &[(&str, &[&str])] = &[
+const ATTRIBUTES: [(&str, &str); 3] = [
     (
         "aws_cloudwatch_log_group",
-        &[
-            "arn",
-            "deletion_protection_enabled",
-            "id",
-            "kms_key_id",
-            "log_group_class",
-            "name",
-            "name_prefix",
-            "region",
-            "retention_in_days",
-            "skip_destroy",
-            "tags",
-            "tags_all",
-        ],
+        "arn deletion_protection_enabled id kms_key_id log_group_class name name_prefix region retention_in_days \
+         skip_destroy tags tags_all",
     ),
     (
         "aws_iam_role",
-        &[
-            "arn",
-            "assume_role_policy",
-            "create_date",
-            "description",
-            "force_detach_policies",
-            "id",
-            "inline_policy",
-            "managed_policy_arns",
-            "max_session_duration",
-            "name",
-            "name_prefix",
-            "path",
-            "permissions_boundary",
-            "tags",
-            "tags_all",
-            "unique_id",
-        ],
+        "arn assume_role_policy create_date description force_detach_policies id inline_policy managed_policy_arns \
+         max_session_duration name name_prefix path permissions_boundary tags tags_all unique_id",
     ),
     (
         "aws_secretsmanager_secret",
-        &[
-            "arn",
-            "description",
-            "force_overwrite_replica_secret",
-            "id",
-            "kms_key_id",
-            "name",
-            "name_prefix",
-            "policy",
-            "recovery_window_in_days",
-            "region",
-            "replica",
-            "rotation_enabled",
-            "rotation_lambda_arn",
-            "rotation_rules",
-            "tags",
-            "tags_all",
-        ],
+        "arn description force_overwrite_replica_secret id kms_key_id name name_prefix policy recovery_window_in_days \
+         region replica rotation_enabled rotation_lambda_arn rotation_rules tags tags_all type",
     ),
 ];
+
+/// Whether an attribute is like a known one. The provider gets new attributes often, so another one may be new.
+fn misspells_attribute(kind: &str, attribute: &str) -> bool {
+    let known = ATTRIBUTES.iter().find(|(own, _)| *own == kind).map(|(_, names)| names.split_whitespace());
+    known.is_some_and(|mut known| misspelt(attribute, known.clone()).is_some() && known.all(|own| own != attribute))
+}
 
 /// What is read of a module.
 const INTEREST: Interest = Interest {
     resources: &["aws_ecs_", "aws_appmesh_"],
     words: &["aws_ecs_task_definition", "aws_ecs_service", "consul-ecs"],
-    attributes: ATTRIBUTES,
+    misspells: misspells_attribute,
     provides: |source, version| consul_ecs::called(source, version).is_some(),
 };
 
@@ -233,7 +196,7 @@ impl<'w> Run<'w> {
         if let Some(first) = definitions.first_mut() {
             first.undeclared.extend(undeclared(&module));
         }
-        let of_mesh = declarations.app_mesh.all.iter_mut().map(|resource| &mut resource.undeclared);
+        let of_mesh = declarations.app_mesh.all_mut().iter_mut().map(|resource| &mut resource.undeclared);
         forget_excerpts(definitions.iter_mut().map(|definition| &mut definition.undeclared).chain(of_mesh));
         let checked = definitions.into_iter().zip(is_checked).filter(|(_, is_checked)| *is_checked);
         self.read.material.definitions.extend(checked.map(|(definition, _)| definition));

@@ -21,7 +21,6 @@ ecs-unknown-key: essential = true
 // A key with more or less at its ends, and parameters of a service.
 ecs-unknown-key: cache / healthCheck.intervalSeconds = 30
 ecs-unknown-key: cache / containerImage = "redis:7"
-ecs-unknown-key: cache / portMappings = [{"port": 6379}]
 ecs-unknown-key: executionRole = "reports"
 ecs-unknown-key: launchType = "FARGATE"
 ecs-unknown-key: desiredCount = 2
@@ -107,6 +106,9 @@ ok: report / logConfiguration.options.mode = "non-blocking" "blocking"
   given @logs
 ok: report / logConfiguration.options.max-buffer-size = "25m" "4096" "1MiB"
   given @logs
+// The options of FireLens are those of the output.
+ok: report / logConfiguration = {"logDriver": "awsfirelens", "options": {"Name": "http", "compress": "gzip", "mode": "json", "max-size": "big"}}
+  given cache / firelensConfiguration = {"type": "fluentbit"}
 ecs-fargate-properties: cache / firelensConfiguration = {"type": "fluentbit", "options": {"config-file-type": "s3"}}
 ok: cache / firelensConfiguration = {"type": "fluentbit", "options": {"config-file-type": "file"}}
 // What Fargate does not have.
@@ -121,6 +123,9 @@ ecs-fargate-properties: pidMode = "host"
 ecs-fargate-properties: ipcMode = "task"
 ecs-fargate-properties: networkMode = "bridge" absent
 ok: cache / privileged = false
+// ecspresso fills in the values.
+ok: networkMode = "{{ env `NETWORK` `awsvpc` }}"
+ok: cache / logConfiguration = {"logDriver": "{{ env `DRIVER` `awslogs` }}"}
 ok: cache / linuxParameters = {"capabilities": {"add": ["SYS_PTRACE"]}, "devices": []}
 ok: pidMode = "task"
 ok: volumes = [{"name": "data", "host": {}}]

@@ -15,6 +15,9 @@ appmesh-value: [virtualNode orders].virtualNode.spec.listeners[0].tls = {"mode":
   or {"mode": "STRICT"}
   or {"mode": "STRICT", "certificate": {"acm": {"certificateArn": "arn"}, "file": {"certificateChain": "/a", "privateKey": "/b"}}}
 ok: [virtualNode orders].virtualNode.spec.listeners[0].tls = {"mode": "STRICT", "certificate": {"acm": {"certificateArn": "arn"}}}
+// The TLS of another listener does not matter.
+appmesh-value: [virtualNode orders].virtualNode.spec.listeners = [{"portMapping": {"port": 9080, "protocol": "http"}, "tls": {"mode": "DISABLED"}}, {"portMapping": {"port": 9443, "protocol": "http"}, "tls": {"mode": "STRICT"}}]
+ok: [virtualNode orders].virtualNode.spec.listeners = [{"portMapping": {"port": 9080, "protocol": "http"}, "tls": {"mode": "STRICT", "certificate": {"acm": {"certificateArn": "arn"}}}}, {"portMapping": {"port": 9443, "protocol": "http"}, "tls": {"mode": "DISABLED"}}]
 ok: [virtualNode orders].virtualNode.spec.backendDefaults = {"clientPolicy": {"tls": {"enforce": true, "validation": {"trust": {"file": {"certificateChain": "/a"}}}}}}
 appmesh-value: [virtualNode orders].virtualNode.spec.listeners[0].outlierDetection = {"maxEjectionPercent": 101, "maxServerErrors": 5, "interval": {"unit": "s", "value": 10}, "baseEjectionDuration": {"unit": "s", "value": 10}}
   or {"maxEjectionPercent": 100, "maxServerErrors": 5, "interval": {"unit": "s", "value": 10}}
@@ -34,6 +37,7 @@ appmesh-value: [virtualNode orders].virtualNode.spec.listenrs = [{"portMapping":
 appmesh-value: [virtualNode orders].virtualNode.spec.serviceDiscovery = {"awsCloudMap": {"namespaceName": "shop.local"}}
   or {"awsCloudMap": {"namespaceName": "shop.local", "serviceName": "orders"}, "dns": {"hostname": "orders.shop.local"}}
 ok: [virtualNode orders].virtualNode.spec.serviceDiscovery = {"awsCloudMap": {"namespaceName": "shop.local", "serviceName": "orders"}}
+appmesh-value: [route all].route.spec.httpRoute.action.weightedTargets[0].weight = "all"
 appmesh-value: [route all].route.spec.httpRoute.match.method = "get" "LIST"
 ok: [route all].route.spec.httpRoute.match.method = "GET"
 appmesh-value: [route all].route.spec.httpRoute.action.weightedTargets = []
@@ -49,6 +53,8 @@ appmesh-value: [virtualNode orders].virtualNode.spec.listeners[0].healthCheck.he
 appmesh-value: [virtualNode orders].virtualNode.spec.listeners[0].healthCheck.unhealthyThreshold = 11
 ok: [virtualNode orders].virtualNode.spec.listeners[0].healthCheck = absent
 ok: [virtualNode orders].virtualNode.spec.logging, [route all] = absent
+// The inputs of `aws appmesh create-…` may have a token.
+ok: [route all].route.clientToken = "abc"
 appmesh-access-log: [virtualNode orders].virtualNode.spec.logging.accessLog.file.path = "stdout"
 appmesh-route-target-missing: [route all].route.spec.httpRoute.action.weightedTargets[0].virtualNode = "missing"
 appmesh-route-weights: [route all].route.spec.httpRoute.action.weightedTargets[0].weight = 0 101

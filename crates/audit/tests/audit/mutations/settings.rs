@@ -40,15 +40,13 @@ ecs-dependency-essential: web / dependsOn[consul-ecs-health-sync] = {"containerN
 // Certificates, and hosts of no server.
 consul-ca-certificates: consul-ecs-mesh-init / environment[CONSUL_GRPC_CACERT_PEM] = {"name": "CONSUL_GRPC_CACERT_PEM", "value": "/certs/ca.pem"} {"name": "CONSUL_GRPC_CACERT_PEM", "value": "arn:aws:s3:::ca"}
   given consul-ecs-mesh-init / secrets = [{"name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl"}]
-ok: consul-ecs-mesh-init / environment[CONSUL_GRPC_CACERT_PEM] = {"name": "CONSUL_GRPC_CACERT_PEM", "value": "-----BEGIN CERTIFICATE-----
-MII
------END CERTIFICATE-----"}
+ok: consul-ecs-mesh-init / environment[CONSUL_GRPC_CACERT_PEM] = {"name": "CONSUL_GRPC_CACERT_PEM", "value": "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----"}
   given consul-ecs-mesh-init / secrets = [{"name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl"}]
 consul-server-hosts: config.consulServers.hosts = "exec=" "0.0.0.0" "10.0.0.300" "consul..example" "*.example.internal" "255.255.255.255"
   given config.consulServers.defaults.tlsServerName = "server.dc1.consul"
 ok: config.consulServers.hosts = "10.0.0.30" "consul_servers.example" "consul.example.internal."
   given config.consulServers.defaults.tlsServerName = "server.dc1.consul"
-consul-config-json consul-config-json: `"consulLogin"` becomes `/* here */ "consulLogin"`
+consul-config-json consul-config-json: `\"consulLogin\"` becomes `/* here */ \"consulLogin\"`
 ecs-role-arn: taskRoleArn = "the web task"
 // Images of HashiCorp that are none of these programs.
 consul-dataplane-image: consul-dataplane / image = "hashicorp/consul-data-plane:2.0.1" "public.ecr.aws/hashicorp/consul-k8s-control-plane:1.4.0"

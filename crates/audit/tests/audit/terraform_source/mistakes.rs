@@ -48,9 +48,13 @@ const WITH_DATAPLANE: &[Mistake] = &[
     // What the module does not have or refuses
     (Added(INPUTS, "  tls_enabled = true\n"), "consul-module-arguments", "tls_enabled"),
     (Added(INPUTS, "  retry_join = [\"consul.example.internal\"]\n"), "consul-module-arguments", "retry_join"),
-    (Added(INPUTS, "  consul_service_tags = \"v1\"\n"), "consul-module-arguments", "consul_service_tags"),
+    (Added(INPUTS, "  consul_service_tags = \"v1\"\n"), "consul-module-arguments consul-config-schema", "consul_service_tags"),
     (Added(INPUTS, "  create_execution_role = false\n  execution_role = { id = \"web\", arn = \"arn:aws:iam::123456789012:role/web\" }\n  additional_execution_role_policies = [\"arn:aws:iam::aws:policy/ReadOnlyAccess\"]\n"), "consul-module-arguments", "additional_execution_role_policies"),
     (Added(INPUTS, "  iam_role_path = \"/mesh\"\n"), "consul-module-arguments", "iam_role_path"),
+    (Added(INPUTS, "  lb_enabled = true\n"), "consul-module-arguments", "lb_enabled"),
+    (Added(INPUTS, "  kind = \"mesh-gateway\"\n"), "consul-module-arguments", "kind"),
+    (Added(INPUTS, "  ecs_cluster_arn = aws_ecs_cluster.this.arn\n"), "consul-module-arguments", "ecs_cluster_arn"),
+    (Added(INPUTS, "  task_role = { id = \"web\", arn = \"arn:aws:iam::123456789012:role/web\" }\n"), "consul-module-arguments", "task_role"),
     (Added(INPUTS, "  consul_ecs_config = { proxy = { publicListenerPort = 20001 } }\n"), "consul-module-arguments", "consul_ecs_config"),
     // The configuration
     (Replaced("port = \"9090\"", "port = 0"), "consul-service-port", "port = 0"),
@@ -87,6 +91,7 @@ const MESH_GATEWAY: &[Mistake] = &[
     (Replaced("  wan_address = \"gw.example.com\"\n", ""), "consul-gateway-wan-address", "module \"gateway\""),
     (Replaced("\"dc1-mesh-gateway\"", "\"DC1\""), "consul-service-name", "family          ="),
     (Added(OF_GATEWAY, "  lb_enabled = true\n  lb_subnets = [\"subnet-1\"]\n  lb_vpc_id = \"vpc-1\"\n"), "consul-module-arguments", "wan_address"),
+    (Added(OF_GATEWAY, "  port = 9090\n"), "consul-module-arguments", "port = 9090"),
     (Added(OF_GATEWAY, "  lan_port = 22000\n"), "consul-readiness-port", "lan_port"),
     (Added(OF_GATEWAY, "  consul_dataplane_image = \"hashicorp/consul-dataplane:1.3.5\"\n"), "consul-release-pair consul-end-of-support", "consul_dataplane_image"),
 ];
@@ -103,10 +108,16 @@ const CONTROLLER: &[Mistake] = &[
     (Added(OF_CONTROLLER, "  http_config = { port = 0.5 }\n"), "consul-config-schema", "http_config"),
     (Replaced("\"consul.example.internal\"", "\"\""), "consul-config-schema", "consul_server_hosts"),
     (Replaced(TOKEN, "\"arn:aws:s3:::tokens\""), "ecs-secret-reference", "consul_bootstrap_token_secret_arn"),
+    (Added(OF_CONTROLLER, "  container_definitions = []\n"), "consul-module-arguments", "container_definitions"),
+    (Replaced("  region                            = \"us-east-1\"\n", ""), "consul-module-arguments", "module \"controller\""),
+    (Added(OF_CONTROLLER, "  iam_role_path = \"/mesh\"\n"), "consul-controller-settings", "iam_role_path"),
 ];
 
-const ACL_CONTROLLER: &[Mistake] =
-    &[(Replaced(TOKEN, "\"arn:aws:s3:::tokens\""), "ecs-secret-reference", "consul_bootstrap_token_secret_arn")];
+#[rustfmt::skip]
+const ACL_CONTROLLER: &[Mistake] = &[
+    (Replaced(TOKEN, "\"arn:aws:s3:::tokens\""), "ecs-secret-reference", "consul_bootstrap_token_secret_arn"),
+    (Replaced("  name_prefix                       = \"dev\"\n", "  name_prefix = \"dev\"\n  iam_role_path = \"/mesh\"\n"), "consul-module-arguments", "iam_role_path"),
+];
 
 /// The calls, and the mistakes in each.
 const CALLS: [(&str, &[Mistake]); 6] = [

@@ -1,5 +1,6 @@
 //! Terraform sources: what is read of them, and that the same definition has the same findings in every notation.
 
+mod arguments;
 mod case;
 mod cases;
 mod conversions;

@@ -201,11 +201,14 @@ pub(crate) fn plan(definition: &Value) -> Option<String> {
 /// The arguments of the resource; `None` if Terraform cannot express them.
 fn arguments(definition: &Value) -> Option<Map<String, Value>> {
     // What the provider or Terraform itself refuses, and what is not read.
-    const OTHERS: [&str; 7] = [
+    const OTHERS: [&str; 10] = [
         "containerDefinition",
+        "desiredCount",
         "enableFaultInjection",
         "ephemeralStorage",
         "essential",
+        "executionRole",
+        "launchType",
         "registeredBy",
         "revision",
         "volume",

@@ -28,7 +28,7 @@ fn balanced(states: &[(&str, &str)]) -> World {
 fn targets(states: &[(&str, &str)]) -> Vec<Target> {
     let target = |(address, state): &(&str, &str)| {
         let reason = if *state == "healthy" { "" } else { "Target.FailedHealthChecks" };
-        Target { id: (*address).to_owned(), port: 8080, state: (*state).to_owned(), reason: reason.to_owned() }
+        Target { id: (*address).to_owned(), port: Some(8080), state: (*state).to_owned(), reason: reason.to_owned() }
     };
     states.iter().map(target).collect()
 }
@@ -64,6 +64,35 @@ fn task_that_ecs_calls_healthy_and_its_load_balancer_does_not_is_possible() {
         check.status = CheckStatus::Critical;
     }
     assert!(said(&failing).is_empty(), "{:?}", said(&failing));
+}
+
+#[test]
+fn arn_of_a_target_group_is_one_word_of_a_shell() {
+    let mut world = balanced(&[]);
+    let group = format!("{GROUP}$(id)");
+    world.observed.clusters[0].services[0].state.balanced[0].groups = vec![group.clone()];
+    world.targets.0.insert(group.clone(), Ok(Vec::new()));
+    let [line] = said(&world).try_into().unwrap();
+    assert_eq!(line.commands, [format!("aws elbv2 describe-target-health --target-group-arn '{group}'")]);
+}
+
+#[test]
+fn sentence_about_a_target_has_no_unknown_port_no_empty_reason_and_no_secret() {
+    let what = |port: Option<u16>, state: &str, reason: &str| {
+        let id = "10.0.0.2".to_owned();
+        let other = Target { id, port, state: state.to_owned(), reason: reason.to_owned() };
+        let mut world = balanced(&[("10.0.0.1", "healthy")]);
+        world.targets.0.insert(OTHER.to_owned(), Ok(vec![other]));
+        world.observed.clusters[0].services[0].state.balanced[0].groups.push(OTHER.to_owned());
+        let [line] = said(&world).try_into().unwrap();
+        line.what
+    };
+    let found = what(None, "unhealthy", "");
+    assert!(found.contains(" at 10.0.0.2 is unhealthy. Requests"), "{found}");
+    let found = what(Some(8080), "", "");
+    assert!(found.contains(" at 10.0.0.2:8080 is in an unknown state. Requests"), "{found}");
+    let found = what(Some(8080), "unhealthy", "refused: password=hunter2secret");
+    assert!(found.contains("is unhealthy (refused: ") && !found.contains("hunter2secret"), "{found}");
 }
 
 #[test]

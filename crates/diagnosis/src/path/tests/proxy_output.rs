@@ -3,6 +3,7 @@
 use observe::{Endpoint, HeldCertificate, Listener, Rejection};
 
 use super::*;
+use crate::examples::revision;
 
 /// The cluster of api, as the recorded chain names it.
 const CLUSTER: &str = "api.default.dc1.internal.<uuid 1>.consul";
@@ -111,6 +112,27 @@ fn rejected_configuration_is_a_fault_if_the_request_needs_it() {
     let said: Vec<PlaceVerdict> =
         path.lines.iter().filter(|line| line.place == Place::WayOut).map(|line| line.verdict).collect();
     assert_eq!(said, [PlaceVerdict::Ok, PlaceVerdict::Possible, PlaceVerdict::Ok]);
+}
+
+#[test]
+fn secret_in_the_reason_of_a_rejection_is_hidden() {
+    let mut output = rejecting("api:127.0.0.1:1234", of_web());
+    output.rejections[0].reason = "unknown field: password=hunter2secret".to_owned();
+    let path = World { proxy_output: Some(output), ..World::new(NEW) }.path();
+    let line = path.lines.iter().find(|line| line.what.contains(" rejected ")).unwrap();
+    assert!(line.what.contains("unknown field: ") && !format!("{path:?}").contains("hunter2secret"), "{line:?}");
+}
+
+#[test]
+fn names_in_commands_are_words_of_a_shell() {
+    let output = ProxyOutput { certificates: None, ..of_web() };
+    let mut world = World { proxy_output: Some(output), ..World::new(NEW) };
+    for task in &mut world.observed.clusters[0].tasks {
+        "app; id".clone_into(&mut revision(task).containers[0].name);
+    }
+    let path = world.path();
+    let line = path.lines.iter().find(|line| line.what == "--proxy-output has no answer to /certs").unwrap();
+    assert!(line.commands[0].contains(" --container 'app; id' --interactive "), "{line:?}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use document::SourceFile;
 use serde_json::json;
 
 use super::*;
+use crate::examples::definition;
 
 const RIGHT: &str = include_str!("../../../../audit/src/bases/dataplane.json");
 

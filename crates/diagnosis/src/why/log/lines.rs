@@ -10,14 +10,13 @@ const VALUE: &str = "| ";
 pub(super) fn joined(events: &[LogEvent]) -> Vec<LogEvent> {
     let mut lines: Vec<LogEvent> = Vec::new();
     for event in events {
-        match lines.last_mut().filter(|last| is_indented(&event.text) && !is_indented(&last.text)) {
-            Some(last) => last.text.extend(parts(&event.text).flat_map(|part| [" ", part])),
-            None => {
-                let indent = if is_indented(&event.text) { " " } else { "" };
-                let text = parts(&event.text).collect::<Vec<_>>().join(" ");
-                lines.push(LogEvent { at: event.at, text: format!("{indent}{text}") });
-            }
+        if let Some(last) = lines.last_mut().filter(|last| is_indented(&event.text) && !is_indented(&last.text)) {
+            last.text.extend(parts(&event.text).flat_map(|part| [" ", part]));
+            continue;
         }
+        let indent = if is_indented(&event.text) { " " } else { "" };
+        let text = parts(&event.text).collect::<Vec<_>>().join(" ");
+        lines.push(LogEvent { at: event.at, text: format!("{indent}{text}") });
     }
     lines
 }

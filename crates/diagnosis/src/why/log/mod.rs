@@ -12,11 +12,11 @@ use observe::{LogEvent, LogsError};
 use serde::Serialize;
 
 use self::messages::meaning;
+pub(crate) use self::shown::line;
 #[cfg(test)]
 pub(super) use self::{
     messages::{KNOWN_MESSAGES, KnownMessage},
     redaction::without_secrets,
-    shown::line,
 };
 use super::WhyReport;
 

@@ -11,7 +11,7 @@ const SEARCHED: usize = 4 * LONGEST;
 const ESCAPE: char = '\u{1b}';
 
 /// A line without secrets, colours and control characters, or its beginning.
-pub(in crate::why) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     let searched = match text.char_indices().nth(SEARCHED) {
         // The last word may be a half of a secret, which would not be known as one.
         Some((end, _)) => text.get(..end).and_then(|text| text.rsplit_once(char::is_whitespace)).map_or("", |it| it.0),

@@ -26,7 +26,7 @@ locals {
     },
   )]
 
-  # What the module refuses. Sources: variables.tf and main.tf of controller and acl-controller
+  # What the module refuses or ignores. Sources: variables.tf and main.tf of controller and acl-controller
   refused = concat(local.refused_releases, [
     {
       input = "name_prefix"
@@ -35,16 +35,20 @@ locals {
       help  = "set it: the names of all resources of the module begin with it"
     },
     {
+      # The rules judge the configuration of the module controller.
       input = "iam_role_path"
-      is    = !startswith(local.input.iam_role_path, "/") || !endswith(local.input.iam_role_path, "/")
+      is = !local.is_current && (
+        !startswith(local.input.iam_role_path, "/") || !endswith(local.input.iam_role_path, "/")
+      )
       what  = "iam_role_path has no slash at both ends"
       help  = "write it as a path of IAM: /consul-ecs/"
     },
     {
-      input = "consul_partition"
-      is    = !local.input.consul_partitions_enabled && !contains(["", "default"], local.input.consul_partition)
-      what  = "consul_partition has no effect: consul_partitions_enabled is false"
-      help  = "set consul_partitions_enabled to true, or remove the partition"
+      input      = "consul_partition"
+      is         = !local.input.consul_partitions_enabled && !contains(["", "default"], local.input.consul_partition)
+      is_ignored = true
+      what       = "consul_partition has no effect: consul_partitions_enabled is false"
+      help       = "set consul_partitions_enabled to true, or remove the partition"
     },
   ])
 

@@ -58,8 +58,16 @@ locals {
     local.input.enable_mesh_gateway_wan_federation ? { consul-wan-federation = "1" } : {},
   )
 
-  # What the module refuses: an input, whether it is so, and what is wrong. Sources: validation.tf and variables.tf of
-  # mesh-task and gateway-task
+  # A role whose ID and ARN are null is the default of the input.
+  is_role_given = local.input.task_role == null ? false : anytrue([
+    for key in ["arn", "id"] : lookup(local.input.task_role, key, null) != null
+  ])
+  is_execution_role_given = local.input.execution_role == null ? false : anytrue([
+    for key in ["arn", "id"] : lookup(local.input.execution_role, key, null) != null
+  ])
+
+  # What the module refuses or ignores: an input, whether it is so, and what is wrong. Sources: validation.tf and
+  # variables.tf of mesh-task and gateway-task
   refused = concat(local.refused_releases, [
     {
       input = "additional_task_role_policies"
@@ -74,16 +82,18 @@ locals {
       help  = "attach the policies to your own role, and remove the argument"
     },
     {
-      input = "task_role"
-      is    = var.has.Dataplane && local.input.task_role != null && local.input.create_task_role != false
-      what  = "task_role has no effect: the module creates a role unless create_task_role is false"
-      help  = "set create_task_role to false"
+      input      = "task_role"
+      is         = var.has.Dataplane && local.is_role_given && local.input.create_task_role != false
+      is_ignored = true
+      what       = "task_role has no effect: the module creates a role unless create_task_role is false"
+      help       = "set create_task_role to false"
     },
     {
-      input = "execution_role"
-      is    = var.has.Dataplane && local.input.execution_role != null && local.input.create_execution_role != false
-      what  = "execution_role has no effect: the module creates a role unless create_execution_role is false"
-      help  = "set create_execution_role to false"
+      input      = "execution_role"
+      is         = var.has.Dataplane && local.is_execution_role_given && local.input.create_execution_role != false
+      is_ignored = true
+      what       = "execution_role has no effect: the module creates a role unless create_execution_role is false"
+      help       = "set create_execution_role to false"
     },
     {
       input = "iam_role_path"
@@ -117,37 +127,37 @@ locals {
     },
     {
       input = "wan_address"
-      is    = local.input.lb_enabled && local.input.wan_address != ""
+      is    = local.is_gateway && local.input.lb_enabled && local.input.wan_address != ""
       what  = "wan_address and lb_enabled are both set"
       help  = "remove one of the two: with lb_enabled, the address is the one of the load balancer"
     },
     {
       input = "lb_enabled"
-      is    = local.input.lb_enabled && length(local.input.lb_subnets) == 0
+      is    = local.is_gateway && local.input.lb_enabled && length(local.input.lb_subnets) == 0
       what  = "lb_enabled is true, but lb_subnets is empty"
       help  = "set lb_subnets to the subnets of the load balancer"
     },
     {
       input = "lb_enabled"
-      is    = local.input.lb_enabled && local.input.lb_vpc_id == ""
+      is    = local.is_gateway && local.input.lb_enabled && local.input.lb_vpc_id == ""
       what  = "lb_enabled is true, but lb_vpc_id is empty"
       help  = "set lb_vpc_id to the VPC of the load balancer"
     },
     {
       input = "custom_load_balancer_config"
-      is    = local.input.lb_enabled && length(local.input.custom_load_balancer_config) > 0
+      is    = local.is_gateway && local.input.lb_enabled && length(local.input.custom_load_balancer_config) > 0
       what  = "custom_load_balancer_config and lb_enabled are both set"
       help  = "remove one of the two"
     },
     {
       input = "lb_modify_security_group"
-      is    = local.input.lb_modify_security_group && local.input.lb_create_security_group
+      is    = local.is_gateway && local.input.lb_modify_security_group && local.input.lb_create_security_group
       what  = "lb_modify_security_group is true, but lb_create_security_group is true as well"
       help  = "set lb_create_security_group to false"
     },
     {
       input = "lb_modify_security_group"
-      is    = local.input.lb_modify_security_group && local.input.lb_modify_security_group_id == ""
+      is    = local.is_gateway && local.input.lb_modify_security_group && local.input.lb_modify_security_group_id == ""
       what  = "lb_modify_security_group is true, but lb_modify_security_group_id is empty"
       help  = "set lb_modify_security_group_id to the group of the gateway"
     },

@@ -34,10 +34,13 @@ module "example_client_app" {
       timeout  = 5
     }
   }]
-  retry_join               = "consul.example.internal"
+  retry_join               = ["consul.example.internal"]
   port                     = "9090"
   requires_compatibilities = ["FARGATE"]
   acls                     = true
+
+  consul_client_token_secret_arn = "arn:aws:secretsmanager:us-east-1:123456789012:secret:dev-consul-client-token-AbCdEf"
+  acl_secret_name_prefix         = "dev"
 
   upstreams = [{
     destinationName = "example_server_app"

@@ -38,6 +38,7 @@ module "example_client_app" {
   port                     = 9090
   requires_compatibilities = ["FARGATE"]
   acls                     = true
+  consul_client_token_secret_arn = "arn:aws:secretsmanager:us-east-1:123456789012:secret:dev-consul-client-token-AbCdEf"
   acl_secret_name_prefix   = "dev"
   tls                      = true
   consul_server_ca_cert_arn = "arn:aws:secretsmanager:us-east-1:123456789012:secret:dev-ca-cert-AbCdEf"
