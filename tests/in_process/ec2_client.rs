@@ -75,6 +75,17 @@ async fn every_state_of_an_instance_is_read() {
 }
 
 #[tokio::test]
+async fn an_answer_of_ec2_that_is_cut_off_is_a_failure() {
+    let whole = described(&[("i-1", "running"), ("i-2", "terminated")]);
+    for end in [" xmlns", "<item>", "i-2", "</reservationSet>", "</DescribeInstancesResponse>"] {
+        let cut = whole.split_once(end).unwrap().0.to_owned();
+        let server = Recorder::start(move |_, _| Answer::ok(cut.clone())).await;
+        let failed = AwsEc2::new(&sdk_at(&server.url)).instances(&ids(&["i-1", "i-2"])).await.unwrap_err();
+        assert!(matches!(failed, Ec2Error::Failed { .. }), "{end}: {failed:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_says_what_to_allow_and_other_failures_where_ec2_is() {
     let error = async |answer: fn() -> Answer| {
         let server = Recorder::start(move |_, _| answer()).await;

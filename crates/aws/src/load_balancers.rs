@@ -6,7 +6,7 @@ use aws_smithy_xml::decode::{Document, XmlDecodeError};
 use aws_types::SdkConfig;
 
 use crate::{
-    query::{Leaves, QueryApi, QueryFailure, QueryService, check_complete, each, encoded},
+    query::{Leaves, QueryApi, QueryFailure, QueryService, each, encoded},
     sdk::describe,
 };
 
@@ -68,7 +68,6 @@ fn read(body: &[u8]) -> Result<Vec<Target>, XmlDecodeError> {
     if !root.start_el().matches(&format!("{ACTION}Response")) {
         return Err(XmlDecodeError::custom(format!("this is not an answer of {ACTION}")));
     }
-    check_complete(body)?;
     let mut targets = Vec::new();
     each(&mut root, &[&format!("{ACTION}Result"), "TargetHealthDescriptions", "member"], &mut |member| {
         let mut fields = Leaves::of(member, PATHS)?;

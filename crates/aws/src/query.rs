@@ -65,11 +65,12 @@ impl QueryApi {
         }
     }
 
-    /// Sends a form, and returns the body of the answer.
+    /// Sends a form, and returns the body of the answer, which is a complete document.
     pub(crate) async fn call(&self, form: String) -> Result<Vec<u8>, QueryFailure> {
         let answer = self.send(form).await.map_err(QueryFailure::Failed)?;
         let (status, body) = (answer.status(), answer.body().bytes().unwrap_or_default());
         if status.is_success() {
+            check_complete(body).map_err(|error| QueryFailure::Failed(describe(&error)))?;
             return Ok(body.to_vec());
         }
         let reason = reason(body).unwrap_or_else(|| format!("status {}", status.as_u16()));
@@ -143,8 +144,10 @@ pub(crate) fn each(
 }
 
 /// Fails if a document ends before its root element does: the decoder takes the end of a text for the end of every open element.
-pub(crate) fn check_complete(body: &[u8]) -> Result<(), XmlDecodeError> {
-    let (mut has_begun, mut depth) = (false, 0);
+fn check_complete(body: &[u8]) -> Result<(), XmlDecodeError> {
+    // A root without content has no depth.
+    let mut has_begun = body.trim_ascii_end().ends_with(b"/>");
+    let mut depth = 0;
     for token in Document::try_from(body)? {
         (_, depth) = token?;
         has_begun |= depth > 0;
