@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "crates/audit-read/src/definition/api/models.rs"
 MODELS = {"appmesh": "2019-01-25", "ecs": "2014-11-13"}
 KINDS = ["Mesh", "VirtualNode", "VirtualRouter", "Route", "VirtualService", "VirtualGateway", "GatewayRoute"]
-# What `aws appmesh describe-…` prints beside the input.
+# What `aws appmesh describe-…` prints in addition to the input.
 DESCRIBED = ["metadata", "status"]
 # Words that only the documentation has: https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_HttpRetryPolicy.html
 WORDS = {"HttpRetryPolicyEvent": ["server-error", "gateway-error", "client-error", "stream-error"]}

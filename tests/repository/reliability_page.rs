@@ -132,7 +132,7 @@ fn every_threat_and_failure_names_a_test() {
 fn every_failure_that_users_read_of_has_tests() {
     let tested: BTreeSet<&str> = rows(section(EVIDENCE, "## Failure modes")).iter().map(|row| row[0]).collect();
     let described: BTreeSet<&str> = rows(section(FAILURES, "## Failure modes")).iter().map(|row| row[0]).collect();
-    // Faults that nobody notices have tests too, and no row.
+    // Unnoticed faults have tests, and no row.
     let untested: Vec<&&str> = described.difference(&tested).collect();
     assert!(described.len() > 40 && untested.is_empty(), "{} rows, without a test: {untested:#?}", described.len());
 }

@@ -36,7 +36,7 @@ pub(crate) struct Mesh {
     /// Whether ECS's events reach the controller.
     pub(crate) has_controller: bool,
     pub(crate) api: Vec<Task>,
-    /// Tasks `api` of which a part has ended.
+    /// Tasks `api` that have lost a program.
     broken: Vec<Task>,
     /// Where `web` reaches `api`.
     upstream: u16,

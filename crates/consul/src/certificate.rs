@@ -25,7 +25,7 @@ pub struct Validity {
 pub struct UnreadableCertificate;
 
 impl Validity {
-    /// That of the first certificate in a text.
+    /// The validity of the first certificate in a text.
     pub(crate) fn of_pem(pem: &str) -> Result<Self, UnreadableCertificate> {
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|_| UnreadableCertificate)?;
         Self::of_der(&certificate).ok_or(UnreadableCertificate)

@@ -21,7 +21,7 @@ pub struct CaRoot {
     pub is_active: bool,
     pub not_before: Timestamp,
     pub not_after: Timestamp,
-    /// The intermediate certificate that signs those of proxies; `None` if the root signs them itself.
+    /// The intermediate certificate that signs the certificates of proxies; `None` if the root signs them itself.
     #[serde(rename = "IntermediateCerts", default, deserialize_with = "signing_certificate")]
     pub intermediate: Option<Result<Validity, UnreadableCertificate>>,
 }

@@ -43,7 +43,7 @@ pub(crate) fn cluster_unknown(arn: &str) -> String {
     format!("cluster {arn}: ECS does not know it")
 }
 
-/// That Consul does not know the token, whatever was read with it.
+/// That Consul does not know the token.
 pub(crate) fn token_unknown() -> String {
     format!("Consul could not be read: it does not know {}", TokenOwner::Command)
 }

@@ -16,9 +16,9 @@ pub struct UnknownCause {
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
     met: RefCell<Vec<UnknownCause>>,
-    /// References to what no file declares: Terraform refuses the module.
+    /// Undeclared references: Terraform refuses the module.
     undeclared: RefCell<Vec<UnknownCause>>,
-    /// The places of all of them, each of which is reported once.
+    /// Their places: each is reported once.
     seen: RefCell<BTreeSet<(String, Span)>>,
 }
 
@@ -28,14 +28,14 @@ impl Causes {
         self.undeclared.take();
     }
 
-    /// Notes a reference to what no file declares, unless it is known.
+    /// Notes an undeclared reference, unless it is known.
     pub(crate) fn note_undeclared(&self, cause: UnknownCause) {
         if self.seen.borrow_mut().insert((cause.file.name.clone(), cause.span)) {
             self.undeclared.borrow_mut().push(cause);
         }
     }
 
-    /// The references to what no file declares since the last call.
+    /// The undeclared references since the last call.
     pub(crate) fn take_undeclared(&self) -> Vec<UnknownCause> {
         self.undeclared.take()
     }

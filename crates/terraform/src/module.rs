@@ -185,7 +185,7 @@ impl<'w> Module<'w> {
         self.evaluation.causes.first_of(evaluate)
     }
 
-    /// The references to what no file declares since the last call. Terraform refuses each of them.
+    /// The undeclared references since the last call. Terraform refuses each of them.
     pub fn take_undeclared(&self) -> Vec<UnknownCause> {
         self.evaluation.causes.take_undeclared()
     }

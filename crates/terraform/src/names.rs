@@ -131,7 +131,7 @@ fn template_file(
     Some((value("template")?, value("vars")))
 }
 
-/// The ARN of a role of this module, as far as its block says its path and name.
+/// The ARN of a role of this module. A path or name that its block does not say is unknown.
 fn arn_of_role(module: &Module<'_>, operators: &[&TraversalOperator], span: Span, frame: Frame<'_>) -> Option<Node> {
     let [name, attribute] = operators else { return None };
     let name = attribute_name(name).filter(|_| attribute_name(attribute) == Some("arn"))?;

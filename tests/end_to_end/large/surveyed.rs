@@ -31,7 +31,7 @@ async fn printed(installation: Installation, aws: &Recorder, consul: &Recorder, 
     let start = Instant::now();
     let output = timeout(LONGEST, command.output()).await.expect("less than a minute").unwrap();
     let (took, tasks, command) = (start.elapsed(), installation.listed(), arguments.join(" "));
-    let _ = writeln!(std::io::stderr(), "large: ecs-mesh {command} beside {tasks} tasks: {took:.1?}");
+    let _ = writeln!(std::io::stderr(), "large: ecs-mesh {command} with {tasks} tasks: {took:.1?}");
     let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {errors}"))
 }

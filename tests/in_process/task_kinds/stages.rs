@@ -16,7 +16,7 @@ const RUNS: (&str, &str) = ("RUNNING", "RUNNING");
 const STAGES: [Stage; 5] = [
     ("pre-scale-up", RUNS, None, State::Healthy, &[]),
     ("scale-up", RUNS, Some(("PENDING", "RUNNING")), State::Starting, &[]),
-    // From POST_SCALE_UP to BAKE_TIME: the load balancer alone changes, of which neither tasks nor service say anything.
+    // From POST_SCALE_UP to BAKE_TIME, only the load balancer changes: tasks and service say nothing of it.
     ("both-run", RUNS, Some(RUNS), State::Healthy, &[1, 1]),
     ("clean-up", ("RUNNING", "STOPPED"), Some(RUNS), State::Healthy, &[]),
     ("rollback", RUNS, Some(("RUNNING", "STOPPED")), State::Healthy, &[]),

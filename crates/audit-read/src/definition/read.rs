@@ -132,10 +132,10 @@ fn container(reader: &MapReader<'_>) -> Container {
     });
     let (added_capabilities, init_process) = linux_parameters(&linux);
     let logs = reader.map("logConfiguration", |logs| (logs.text("logDriver"), logs.keys("options")));
-    let of_options = |options: &MapReader<'_>| options.own_text("awslogs-group");
-    let log_group = reader.map("logConfiguration", |logs| logs.map("options", of_options).flatten()).flatten();
-    let creates = |options: &MapReader<'_>| options.own_text("awslogs-create-group");
-    let creates_log_group = reader.map("logConfiguration", |logs| logs.map("options", creates).flatten()).flatten();
+    let log_option = |name| {
+        let options = |logs: &MapReader<'_>| logs.map("options", |options| options.own_text(name)).flatten();
+        reader.map("logConfiguration", options).flatten()
+    };
     let (log_driver, log_options) = match logs.value {
         Maybe::Known(logs) => logs,
         Maybe::Absent => {
@@ -185,8 +185,8 @@ fn container(reader: &MapReader<'_>) -> Container {
         init_process,
         log_driver,
         log_options,
-        log_group,
-        creates_log_group,
+        log_group: log_option("awslogs-group"),
+        creates_log_group: log_option("awslogs-create-group"),
         place: reader.place(),
         shown_name: reader.shown("name"),
         name,

@@ -7,7 +7,7 @@ use std::{
 
 use document::{SourceFile, Span};
 
-/// How to correct a name that nothing has.
+/// How to correct an undeclared name.
 pub(crate) const DECLARE: &str = "declare it, or correct the name";
 
 /// A reference of a definition, or of its services and roles, to what the input certainly does not declare: its deployment fails.

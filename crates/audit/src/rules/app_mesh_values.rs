@@ -136,7 +136,7 @@ fn of_listeners(resource: &Resource) -> Vec<Defect> {
     listeners.iter().flat_map(of_listener).collect()
 }
 
-/// A prefix of paths begins with a slash. Terraform's provider also has a prefix for gRPC, which is none of a path.
+/// A prefix of paths begins with a slash. The prefix of a gRPC route, which Terraform's provider has, is no path.
 fn of_match(resource: &Resource) -> Option<Defect> {
     let (_, route) = resource.route().filter(|(protocol, _)| *protocol != "grpc")?;
     let prefix = route.get("match")?.get("prefix")?;

@@ -37,7 +37,7 @@ fn check_entry_point(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// The subcommands for other containers than those of consul-ecs.
+/// The subcommands that run in containers of the user.
 const FOR_OTHERS: [&str; 4] = ["app-entrypoint", "envoy-entrypoint", "net-dial", "version"];
 
 /// The flags of `app-entrypoint`. Source:

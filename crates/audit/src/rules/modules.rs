@@ -138,7 +138,7 @@ enum Owner {
     TheModule,
     OtherReleases(Releases),
     OtherModules(&'static [&'static str], Releases),
-    Nobody,
+    NoModule,
 }
 
 fn owner(module: &HashiCorpModule, name: &str) -> Owner {
@@ -149,7 +149,7 @@ fn owner(module: &HashiCorpModule, name: &str) -> Owner {
         return Owner::TheModule;
     }
     let other = rows().next().map(|(modules, releases, _)| Owner::OtherModules(modules, *releases));
-    of_module().next().map(Owner::OtherReleases).or(other).unwrap_or(Owner::Nobody)
+    of_module().next().map(Owner::OtherReleases).or(other).unwrap_or(Owner::NoModule)
 }
 
 /// Without a version, Terraform takes the newest module, which lacks the arguments of an older call. They have one
@@ -191,8 +191,8 @@ fn unknown(module: &HashiCorpModule, argument: &Argument) -> Option<Draft> {
         Owner::OtherModules(modules, releases) => {
             format!("remove it: it is an argument of {} {releases}", modules.join(", "))
         }
-        Owner::Nobody if OF_TERRAFORM.contains(&name) => return None,
-        Owner::Nobody => {
+        Owner::NoModule if OF_TERRAFORM.contains(&name) => return None,
+        Owner::NoModule => {
             let names: Vec<&str> = names_of(&ARGUMENTS, module).collect();
             let meant = nearest(name, names.iter().copied()).or_else(|| of_words(name, &names))?;
             format!("did you mean {meant}?")

@@ -55,7 +55,7 @@ fn refusal(name: &str, role: &IamRole, statements: &[Statement]) -> Option<Draft
     Some(Draft::new(span, message, help).in_file(file))
 }
 
-/// Keys that are never in ECS's requests: those of users and of other accounts. Source:
+/// Condition keys that ECS never sends. Source:
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html>
 const OF_OTHERS: [&str; 6] = [
     "sts:ExternalId",

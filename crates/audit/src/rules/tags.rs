@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(of_tags(&untagged, "SERVICE", &named("shop")), name_found);
         assert_eq!(of_tags(&untagged, "SERVICE", &named("web")), [""; 0]);
 
-        // Tags of the definition have no effect beside a service that gives its own.
+        // The tags of a service replace the tags of the definition.
         let mut tagged: serde_json::Value = serde_json::from_str(&untagged).unwrap();
         tagged["tags"] = serde_json::json!([{ "key": MESH_TAG, "value": "True" }]);
         let tagged = tagged.to_string();
@@ -332,7 +332,7 @@ mod tests {
             let arn = "arn:aws:ecs:us-east-1:123456789012:task-definition/web:41";
             definition["taskDefinitionArn"] = arn.into();
             definition.as_object_mut().unwrap().remove("tags");
-            // With --include TAGS, beside the definition
+            // With --include TAGS, as a key next to the definition
             let mut printed = serde_json::json!({ "taskDefinition": definition });
             if let Some(tags) = tags {
                 printed["tags"] = serde_json::from_str(tags).unwrap();

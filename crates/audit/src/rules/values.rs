@@ -72,36 +72,7 @@ pub(super) fn refused(
             let meant = misspelt(value, words.iter().copied())?;
             (format!("did you mean {meant}?"), Severity::Warning, Some(meant))
         }
-        Accepts::Whole(least, u64::MAX) => (format!("choose {least} or more"), Severity::Error, None),
-        Accepts::Whole(least, most) => (format!("choose a value from {least} to {most}"), Severity::Error, None),
-        Accepts::Name => ("use at most 255 letters, digits, hyphens and underscores".to_owned(), Severity::Error, None),
-        Accepts::PortName => {
-            let help = "use at most 64 lower-case letters, digits, hyphens and underscores";
-            (help.to_owned(), Severity::Error, None)
-        }
-        Accepts::PortRange => ("write the first and the last port: 8000-8010".to_owned(), Severity::Error, None),
-        Accepts::Image => {
-            let help = "write a repository in lower case with a tag: example/web:1.4.2";
-            (help.to_owned(), Severity::Error, None)
-        }
-        Accepts::Path | Accepts::PathOrNone => {
-            ("write the complete path, with / at its beginning".to_owned(), Severity::Error, None)
-        }
-        Accepts::Begins(starts) => (format!("begin it with {}", starts.join(" or ")), Severity::Error, None),
-        Accepts::VariableFile => {
-            ("write the ARN of an object in S3 whose name ends with .env".to_owned(), Severity::Error, None)
-        }
-        Accepts::Region => ("write it as in eu-west-1".to_owned(), Severity::Error, None),
-        Accepts::Size => ("write a number with k, m or g: 25m".to_owned(), Severity::Error, None),
-        Accepts::Items(_) => ("add an item".to_owned(), Severity::Error, None),
-        Accepts::Counted(least, most, _) => (format!("write {least} to {most} items"), Severity::Error, None),
-        Accepts::Written(least, most) => (format!("write {least} to {most} characters"), Severity::Error, None),
-        Accepts::Flag => ("write true or false".to_owned(), Severity::Error, None),
-        Accepts::Map(_) | Accepts::Union(_) | Accepts::Options | Accepts::OptionsOf(_) => {
-            ("write a map".to_owned(), Severity::Error, None)
-        }
-        Accepts::Maps(_) | Accepts::Texts => ("write a list".to_owned(), Severity::Error, None),
-        Accepts::Any => return None,
+        _ => (what_to_write(accepts)?, Severity::Error, None),
     };
     let message = match shown(value, accepts, meant) {
         Some(value) => format!("{} is {value}, which {who} refuses", name()),
@@ -109,6 +80,33 @@ pub(super) fn refused(
     };
     let fix = meant.and_then(|meant| Fix::set(place, meant));
     Some(Draft::new(place.span, message, help).severity(severity).fix(fix))
+}
+
+/// What to write instead of a refused value, if no word is near it.
+fn what_to_write(accepts: &Accepts) -> Option<String> {
+    let text = match accepts {
+        Accepts::Whole(least, u64::MAX) => return Some(format!("choose {least} or more")),
+        Accepts::Whole(least, most) => return Some(format!("choose a value from {least} to {most}")),
+        Accepts::Begins(starts) => return Some(format!("begin it with {}", starts.join(" or "))),
+        Accepts::Counted(least, most, _) => return Some(format!("write {least} to {most} items")),
+        Accepts::Written(least, most) => return Some(format!("write {least} to {most} characters")),
+        Accepts::Name => "use at most 255 letters, digits, hyphens and underscores",
+        Accepts::PortName => "use at most 64 lower-case letters, digits, hyphens and underscores",
+        Accepts::PortRange => "write the first and the last port: 8000-8010",
+        Accepts::Image => "write a repository in lower case with a tag: example/web:1.4.2",
+        Accepts::Path | Accepts::PathOrNone => "write the complete path, with / at its beginning",
+        Accepts::VariableFile => "write the ARN of an object in S3 whose name ends with .env",
+        Accepts::Region => "write it as in eu-west-1",
+        Accepts::Size => "write a number with k, m or g: 25m",
+        Accepts::Items(_) => "add an item",
+        Accepts::Flag => "write true or false",
+        Accepts::Map(_) | Accepts::Union(_) | Accepts::Options | Accepts::OptionsOf(_) => "write a map",
+        Accepts::Maps(_) | Accepts::Texts => "write a list",
+        Accepts::Any | Accepts::OneOf(_) | Accepts::EachOf(_) | Accepts::Known(_) | Accepts::EachKnown(_) => {
+            return None;
+        }
+    };
+    Some(text.to_owned())
 }
 
 /// What to write instead of an unknown word. ECS may get more words later.

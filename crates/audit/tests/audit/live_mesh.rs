@@ -160,7 +160,7 @@ fn a_denied_call_is_found_unless_its_name_is_misspelt() {
         found(&[web(&to("oders"))], &mesh),
         ["consul-live-upstream error: Consul has no service oders; orders is one"]
     );
-    // An intention for a service that nobody has would be one for a misspelt name
+    // An intention for an unknown service would allow a misspelt name
     let mesh = json!({ "services": ["orders"], "denied": { "web → ordets": "intention * → * denies them" } });
     let missing = "consul-live-upstream warning: Consul has no service ordets; the nearest is orders";
     assert_eq!(found(&[web(&to("ordets"))], &mesh), [missing]);

@@ -327,7 +327,7 @@ fn tag_or_meta(container: &Container, consul: Option<&ConsulTask<'_>>, key: &str
     release_of(known_tag(container), of_meta).unwrap_or_else(|| without_tag(container))
 }
 
-/// ECS runs what a tag says, if it says a release. A tag that moves, and that of a mirror, name none: then the metadata count.
+/// ECS runs what a tag says, if it says a release. A moving tag and a mirror's tag say none: then the metadata count.
 fn release_of(tag: Option<String>, of_meta: impl FnOnce() -> Option<String>) -> Option<String> {
     match tag {
         Some(tag) if Release::in_tag(&tag).is_some() => Some(tag),

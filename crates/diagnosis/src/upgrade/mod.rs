@@ -251,7 +251,7 @@ impl Fit {
         let oldest = |line: Release| envoy_of(line).first().copied();
         let accepts = |line: &Release| lines.contains(line) && envoy.is_none_or(|envoy| Some(envoy) >= oldest(*line));
         if accepts(&consul) {
-            // The rule of the auditor reports those of consul-ecs: which of them show depends on the definition.
+            // The auditor's rule reports the defects of consul-ecs: which of them show depends on the definition.
             let defects = defects_of(program, version).into_iter().filter(|_| program == Program::Dataplane);
             return self.blocking.extend(defects.filter_map(|defect| defective(defect, tag)));
         }

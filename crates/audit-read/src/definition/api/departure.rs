@@ -52,9 +52,7 @@ pub struct Unread {
 
 /// All departures of the definition `node`, in the order of the file, and the values that no rule reads.
 pub(in crate::definition) fn departures(node: &Node, dialect: Dialect) -> (Vec<Departure>, Vec<Unread>) {
-    let mut walk = Walk { dialect, judges_types: false, container: None, found: Vec::new(), unread: Vec::new() };
-    walk.map(node, &TASK, &At::Top);
-    (walk.found, walk.unread)
+    departures_from(node, &TASK, dialect, false)
 }
 
 /// All departures of another map, in the order of the file, and the values that no rule reads. With `judges_types`, no

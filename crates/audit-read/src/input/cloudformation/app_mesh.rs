@@ -57,21 +57,19 @@ fn spelled_entry(entry: Entry, shape: &Shape) -> Entry {
 }
 
 fn spelled_value(node: Node, accepts: &Accepts) -> Node {
-    match (accepts, node.value) {
+    let value = match (accepts, node.value) {
         (Accepts::Map(shape) | Accepts::Union(shape), value) => {
-            spelled_as_the_api(Node { value, place: node.place }, shape)
+            return spelled_as_the_api(Node { value, place: node.place }, shape);
         }
-        (Accepts::Counted(.., items), value) => spelled_value(Node { value, place: node.place }, items),
+        (Accepts::Counted(.., items), value) => return spelled_value(Node { value, place: node.place }, items),
         (Accepts::Maps(shape), Value::List(items)) => {
-            let items = items.into_iter().map(|item| spelled_as_the_api(item, shape));
-            Node { value: Value::List(items.collect()), place: node.place }
+            Value::List(items.into_iter().map(|item| spelled_as_the_api(item, shape)).collect())
         }
         // A template may have numbers as strings.
-        (Accepts::Whole(..), Value::Text(text)) if text.parse::<i64>().is_ok() => {
-            Node { value: Value::Number(text), place: node.place }
-        }
-        (_, value) => Node { value, place: node.place },
-    }
+        (Accepts::Whole(..), Value::Text(text)) if text.parse::<i64>().is_ok() => Value::Number(text),
+        (_, value) => value,
+    };
+    Node { value, place: node.place }
 }
 
 /// Properties that refer to each other in a longer chain are unknown. A node's mesh, for example, is a chain of two.

@@ -20,7 +20,6 @@ use std::sync::Arc;
 use self::{
     resource::{TemplateResource, collect, construct, is_synthesised},
     scope::{Scopes, Template},
-    undeclared::is_completed,
 };
 use super::gathered::Gathered;
 use crate::{
@@ -42,7 +41,7 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
     let is_synthesised = is_synthesised(node);
     let mut resources = Vec::new();
     collect(node.entries_of("Resources"), is_synthesised, &mut resources);
-    if !is_completed(file, node) {
+    if !template.is_completed {
         gathered.problems.extend(node.entries_of("Resources").iter().filter_map(|entry| unread(file, entry)));
     }
     let mut definitions = Vec::new();
@@ -109,7 +108,7 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
     gathered.material.resources.has_nested_stacks |= has_nested_stacks(node);
 }
 
-/// The types that are read, beside those of App Mesh.
+/// ECS's types that are read.
 const READ: [&str; 2] = ["AWS::ECS::TaskDefinition", "AWS::ECS::Service"];
 
 /// A resource that is not read because its type is misspelt, or because it has no properties.

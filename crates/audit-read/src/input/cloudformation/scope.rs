@@ -9,7 +9,7 @@ use std::{
 use super::{
     identities::ARNS,
     text::{whole_text, without_dynamic_references},
-    undeclared::{Names, is_whole},
+    undeclared::{Names, is_completed, is_whole},
 };
 use crate::definition::Undeclared;
 use document::{Entry, Node, Place, SourceFile, Value};
@@ -23,6 +23,8 @@ pub(super) struct Template<'n> {
     pub(super) mappings: BTreeMap<&'n str, &'n Node>,
     pub(super) conditions: BTreeMap<&'n str, &'n Node>,
     pub(super) resources: BTreeMap<&'n str, &'n Node>,
+    /// Whether a macro or another program completes it.
+    pub(super) is_completed: bool,
     /// Its file, if it shows all that it declares.
     pub(super) whole: Option<Arc<SourceFile>>,
     /// References to what it does not declare.
@@ -42,13 +44,15 @@ impl<'n> Template<'n> {
         };
         let [parameters, mappings, conditions, resources] =
             ["Parameters", "Mappings", "Conditions", "Resources"].map(section);
+        let is_completed = is_completed(file, node);
         Self {
             names: Names::of(&parameters, &mappings, &conditions, &resources),
             parameters,
             mappings,
             conditions,
             resources,
-            whole: is_whole(file, node).then(|| Arc::clone(file)),
+            is_completed,
+            whole: is_whole(node, is_completed).then(|| Arc::clone(file)),
             undeclared: RefCell::default(),
             seen: RefCell::default(),
             budget: Cell::new(BUDGET),

@@ -56,13 +56,13 @@ const FUNCTIONS: [&str; 23] = [
     "ValueOfAll",
 ];
 
-/// Words of templates with more resources than they show: those of modules, and of the Serverless Framework.
+/// Words that modules and the Serverless Framework write. Their templates have more resources than they show.
 const OPEN: [&str; 5] = ["::MODULE", "${self:", "${sls:", "${opt:", "${file("];
 
 /// Whether a template shows all that it declares. One without a version may be a part of another one.
-pub(super) fn is_whole(file: &SourceFile, template: &Node) -> bool {
+pub(super) fn is_whole(template: &Node, is_completed: bool) -> bool {
     let is_template = template.get("AWSTemplateFormatVersion").is_some() || is_synthesised(template);
-    is_template && !is_completed(file, template)
+    is_template && !is_completed
 }
 
 /// Whether a macro or another program completes a template: it has something that CloudFormation alone does not know.

@@ -287,7 +287,7 @@ fn definition(module: &Module<'_>, block: &Block, instance: &Instance, roles: &R
     (read, problems)
 }
 
-/// The references to what no file declares since the last call.
+/// The undeclared references since the last call.
 pub(super) fn undeclared(module: &Module<'_>) -> Vec<Undeclared> {
     let of_cause = |UnknownCause { file, span, reason }| Undeclared {
         file,

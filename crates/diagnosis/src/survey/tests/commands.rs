@@ -1,4 +1,4 @@
-//! The commands of findings, for somebody who copies them into a shell.
+//! The commands of findings, which users copy into a shell.
 
 use super::*;
 
