@@ -157,7 +157,7 @@ async fn service_of_a_peer_costs_two_requests() {
 }
 
 #[tokio::test]
-async fn callers_of_a_service_cost_three_requests() {
+async fn callers_of_a_service_cost_four_requests() {
     let server = Recorder::start(|request, _| answer(request, &Value::Null, &Value::Null)).await;
     let (consul, ecs) = (client(&server.url, "token"), AwsEcs::new(&sdk_at(&server.url)));
     let inspector = Inspector {
@@ -170,10 +170,12 @@ async fn callers_of_a_service_cost_three_requests() {
     let reader = inspector.paths().await;
     reader.intentions(IntentionEnd::Destination, &service("api", None)).await.unwrap();
     reader.datacenter().await.unwrap();
+    reader.names(&Tenancy::Community).await.unwrap();
     let expected = [
         "POST /v1/internal/acl/authorize",
         "GET /v1/connect/intentions/match?by=destination&name=api",
         "GET /v1/agent/self",
+        "GET /v1/catalog/services",
     ];
     assert_eq!(server.lines(), expected);
 }

@@ -8,7 +8,7 @@ use aws::{ec2::AwsEc2, load_balancers::AwsLoadBalancers};
 use clap::Args;
 use diagnosis::{
     DestinationPlace, HttpRequest, Passage, PathEvidence, PathReport, ServicePath, Tokens, callers, destination_named,
-    destinations, path, problems, services_named, target_groups, unread,
+    destinations, path, problems, services_named, target_groups, unknown_destination, unread,
 };
 use jiff::Timestamp;
 use mesh::{arn::TaskId, tenancy::Tenancy};
@@ -143,7 +143,7 @@ impl Asking<'_> {
         let inspector = self.clients.inspector(&installation);
         let now = Timestamp::now();
         if let Some(name) = &arguments.to {
-            return Ok(self.callers(&inspector.paths().await, name, now).await);
+            return self.callers(&inspector.paths().await, name, now).await;
         }
         let clusters = selected(&self.clients.ecs, &arguments.cluster).await?;
         let (observed, tokens) = self.clients.read(&installation, &clusters, self.progress).await;
@@ -237,15 +237,21 @@ impl Asking<'_> {
         destinations(source, &intentions.unwrap_or_default())
     }
 
-    async fn callers(&self, reader: &PathReader<'_>, name: &str, now: Timestamp) -> PathReport {
+    async fn callers(&self, reader: &PathReader<'_>, name: &str, now: Timestamp) -> Result<PathReport, Failure> {
         let own = self.in_own_tenancy(name);
         let service = ServiceAt { tenancy: self.place.tenancy.clone().unwrap_or(own.tenancy), ..own };
         let intentions = reader.intentions(IntentionEnd::Destination, &service).await;
-        let datacenter = reader.datacenter().await;
-        let errors = [intentions.as_ref().err(), datacenter.as_ref().err()];
-        let problems = errors.into_iter().flatten().map(unread).collect();
+        let (datacenter, names) = tokio::join!(reader.datacenter(), reader.names(&service.tenancy));
+        if let (Ok(intentions), Ok(names)) = (&intentions, &names)
+            && let Some(reason) = unknown_destination(name, intentions, names)
+        {
+            return Err(Failure::Message(reason));
+        }
+        let errors = [intentions.as_ref().err(), datacenter.as_ref().err(), names.as_ref().err()];
+        let mut problems: Vec<String> = errors.into_iter().flatten().map(unread).collect();
+        problems.dedup();
         let callers = intentions.ok().map(|intentions| callers(&intentions, &datacenter));
-        PathReport { read_at: now, paths: Vec::new(), callers, problems }
+        Ok(PathReport { read_at: now, paths: Vec::new(), callers, problems })
     }
 }
 

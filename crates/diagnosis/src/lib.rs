@@ -32,6 +32,7 @@ mod live_mesh;
 mod path;
 #[cfg(test)]
 mod recorded;
+mod redaction;
 mod status;
 mod survey;
 mod tokens;
@@ -47,6 +48,7 @@ pub use self::{
     path::{
         Caller, DestinationPlace, HttpRequest, Passage, PathEnd, PathEvidence, PathLine, PathReport, Place,
         PlaceVerdict, ServicePath, callers, destination_named, destinations, path, services_named, target_groups,
+        unknown_destination,
     },
     status::{
         ChangeKind, DeploymentStatus, LastChange, RevisionStatus, ServiceStatus, State, StatusReport, TaskStatus,

@@ -234,7 +234,8 @@ impl PathReader<'_> {
         Ok(self.consul.proxies_of(&service.name, &service.tenancy, place).await?)
     }
 
-    async fn names(&self, tenancy: &Tenancy) -> Answer<Vec<String>> {
+    /// The names of the services in a namespace. One request.
+    pub async fn names(&self, tenancy: &Tenancy) -> Answer<Vec<String>> {
         self.catalog.clone()?;
         Ok(self.consul.service_names(tenancy).await?)
     }

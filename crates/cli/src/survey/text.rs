@@ -91,16 +91,19 @@ fn of_finding(finding: &SurveyFinding, now: Timestamp, medium: Medium) -> String
 
 fn objects(finding: &SurveyFinding, medium: Medium) -> String {
     let has_controller = finding.objects.iter().any(|object| object.controller.is_some());
-    let columns: &[&'static str] =
-        if has_controller { &["what", "cluster", "a controller", "why"] } else { &["what", "cluster", "why"] };
-    let mut sheet = Sheet::new(columns);
+    let has_why = finding.has_why();
+    let columns = [Some("what"), Some("cluster"), has_controller.then_some("a controller"), has_why.then_some("why")];
+    let columns: Vec<&'static str> = columns.into_iter().flatten().collect();
+    let mut sheet = Sheet::new(&columns);
     for object in finding.objects.iter().take(SHOWN) {
         let or_dash = |text: &Option<String>| Cell::plain(text.as_deref().unwrap_or(NOTHING_TO_SAY));
         let mut row = vec![Cell::new(&object.name, Tone::Strong), or_dash(&object.cluster)];
         if has_controller {
             row.push(or_dash(&object.controller));
         }
-        row.push(Cell::plain(&object.why));
+        if has_why {
+            row.push(Cell::plain(&object.why));
+        }
         sheet.add(row);
     }
     let more = finding.objects.len().saturating_sub(SHOWN);
@@ -126,6 +129,7 @@ mod tests {
             "{text}"
         );
         let hidden = super::text(&report().anonymous(), Medium { width: None, in_colour: false });
+        assert!(!hidden.contains("why"), "no column of reasons: {hidden}");
         assert!(hidden.ends_with("1 error in 1 cluster (Consul 1.21.4), and 1 could not be read\n"), "{hidden}");
     }
 }

@@ -15,6 +15,7 @@ use report::{AuditOrder, AuditScope, Envelope, IdleCheckOrder};
 use serde::Deserialize;
 
 use super::{Check, commands::word, functions::Subject, stacks::parameter};
+use crate::redaction;
 
 const RULES: &str = "rules";
 
@@ -166,7 +167,11 @@ pub fn summarize_message(body: &str) -> String {
         DETAIL_TYPE => task_change(&event).map_or_else(invalid, |change| {
             let Some(change) = change else { return format!("{kind}: a task without a task definition") };
             let (task, cluster) = (change.arn.id(), change.cluster.name());
-            let reason = change.end.and_then(|end| end.reason).map(|reason| format!(" ({reason})")).unwrap_or_default();
+            let reason = change
+                .end
+                .and_then(|end| end.reason)
+                .map(|reason| format!(" ({})", redaction::line(&reason)))
+                .unwrap_or_default();
             format!("{kind}: task {task} of cluster {cluster} is {}{reason}", status(change.phase))
         }),
         API_CALL_DETAIL_TYPE => parse_api_call(&event.detail).map_or_else(invalid, |call| match call {

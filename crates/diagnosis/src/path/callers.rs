@@ -1,8 +1,17 @@
 //! Who may call a service, and by which intention.
 
+use audit::spelling::nearest;
 use observe::{Answer, Datacenter, Intention, IntentionAction};
 
 use super::{permission::in_words, report::Caller};
+
+/// Why the name of a destination is probably wrong: Consul has no such service, and no intention names it.
+pub fn unknown_destination(name: &str, intentions: &[Intention], names: &[String]) -> Option<String> {
+    let is_known = names.iter().any(|it| it == name) || intentions.iter().any(Intention::names_destination);
+    let near = nearest(name, names.iter().map(String::as_str));
+    let near = near.map(|near| format!(". Did you mean {near}?")).unwrap_or_default();
+    (!is_known).then(|| format!("Consul has no service {name:?}, and no intention names it{near}"))
+}
 
 /// The intentions about a service, in order of precedence, and at the end what the default policy says.
 pub fn callers(intentions: &[Intention], datacenter: &Answer<Datacenter>) -> Vec<Caller> {

@@ -12,7 +12,7 @@ use super::{
     evidence::{PathEvidence, ServiceTask},
     report::{PathLine, Place},
 };
-use crate::{doctor::word, status::TaskVerdict, why::redacted_line};
+use crate::{doctor::word, redaction, status::TaskVerdict};
 
 const PLACE: Place = Place::DestinationTasks;
 const TARGETS_READ: &str = "elasticloadbalancing:DescribeTargetHealth";
@@ -105,7 +105,7 @@ fn lacking(task: &ServiceTask<'_>, targets: &[&Target]) -> Option<String> {
         Some(Target { port, state, reason, .. }) => {
             let port = port.map(|port| format!(":{port}")).unwrap_or_default();
             let state = if state.is_empty() { "in an unknown state" } else { state.as_str() };
-            let reason = if reason.is_empty() { String::new() } else { format!(" ({})", redacted_line(reason)) };
+            let reason = if reason.is_empty() { String::new() } else { format!(" ({})", redaction::line(reason)) };
             format!("task {id} at {address}{port} is {state}{reason}")
         }
         None => format!("task {id} at {address} is not registered there"),

@@ -23,13 +23,13 @@ mod source_tasks;
 #[cfg(test)]
 mod tests;
 mod timeouts;
-mod trust;
+pub(crate) mod trust;
 mod url;
 mod way_out;
 
 use self::evidence::named;
 pub use self::{
-    callers::callers,
+    callers::{callers, unknown_destination},
     ends::{DestinationPlace, destination_named, destinations, services_named},
     evidence::{HttpRequest, PathEvidence},
     load_balancer::target_groups,

@@ -9,7 +9,7 @@ use super::{
     report::{PathLine, Place, PlaceVerdict},
     way_out::address,
 };
-use crate::{doctor::word, why::redacted_line};
+use crate::{doctor::word, redaction};
 
 /// The option that reads what the printed command has saved.
 const OPTION: &str = "--proxy-output";
@@ -110,7 +110,7 @@ fn listener(listeners: &[Listener], is_own: &dyn Fn(&str) -> bool, wanted: &str)
 
 /// A rejected configuration: a fault if requests need it. A proxy that has an older one goes on with that.
 fn rejected(rejection: &Rejection, place: Place, whose: &str, is_needed: bool) -> PathLine {
-    let what = format!("{whose} rejected {}: {}", rejection.name, redacted_line(&rejection.reason));
+    let what = format!("{whose} rejected {}: {}", rejection.name, redaction::line(&rejection.reason));
     let change = "Correct the config entry that it comes from, or use an Envoy that the release of Consul supports";
     if is_needed { PathLine::fault(place, what).changed_by(change) } else { PathLine::possible(place, what) }
 }

@@ -79,18 +79,21 @@ fn of_roots(roots: &[CaRoot], now: Timestamp) -> Vec<PathLine> {
     [of_root.judge(now)].into_iter().chain(of_intermediate).collect()
 }
 
-/// Consul renews an intermediate certificate itself, as soon as half of its time has passed.
+/// How long before its end an intermediate certificate should have been renewed: Consul does it as soon as half of its time has passed.
 ///
 /// Source: `runRenewIntermediate` in the package `consul` of Consul 1.22.
+pub(crate) fn overdue(validity: &Validity) -> Duration {
+    SOON.min(elapsed(validity.not_before, validity.not_after) / OVERDUE)
+}
+
 fn of_intermediate(read: &Result<Validity, UnreadableCertificate>, root: &str, now: Timestamp) -> PathLine {
     let named = format!("the intermediate certificate under the root {root}");
     let validity = match read {
         Ok(validity) => *validity,
         Err(error) => return PathLine::unread(PLACE, format!("{named} could not be read: {error}")),
     };
-    let soon = SOON.min(elapsed(validity.not_before, validity.not_after) / OVERDUE);
     let change = "Look in the log of Consul's leading server for why it does not renew it";
-    Certificate { named, validity, soon, change }.judge(now)
+    Certificate { named, validity, soon: overdue(&validity), change }.judge(now)
 }
 
 /// A certificate of Consul's authority.

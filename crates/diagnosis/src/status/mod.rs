@@ -32,6 +32,7 @@ pub use self::{
 };
 use crate::{
     inventory::Versions,
+    redaction,
     tokens::{ClusterTokens, TokenSource, Tokens},
     unread::{of_call, problems},
 };
@@ -262,7 +263,10 @@ impl<'a> Row<'a> {
         let desired = self.desired().filter(|desired| running < *desired)?;
         // An older failure is not why a task is missing now: ECS has started others since.
         let is_recent = |at: &Timestamp| elapsed(*at, now) < TIME_TO_RESTART;
-        let failures = self.tasks.iter().filter_map(|it| Some((it.task.end.stopped_at?, it.task.end.failure()?)));
+        let failures = self
+            .tasks
+            .iter()
+            .filter_map(|it| Some((it.task.end.stopped_at?, redaction::end(it.task.end.clone()).failure()?)));
         let failures = failures.filter(|(at, _)| is_recent(at));
         let newest = failures.max().map(|(_, failure)| format!("the last stopped task: {failure}"));
         let trouble = || self.ecs_services.iter().find_map(|it| it.state.trouble.clone());

@@ -11,7 +11,10 @@ use super::{
     SurveyEvidence,
     report::{SurveyFinding, SurveyObject},
 };
-use crate::status::{ServiceStatus, StatusReport};
+use crate::{
+    path::trust::overdue,
+    status::{ServiceStatus, StatusReport},
+};
 
 /// Consul warns from then on: <https://developer.hashicorp.com/consul/docs/monitor/telemetry/certificate-expiration>
 const WARNING: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -151,6 +154,15 @@ impl Ending {
     }
 }
 
+/// The intermediate certificate under a root, if Consul should have renewed it.
+fn overdue_under(root: &CaRoot, now: Timestamp) -> Option<Ending> {
+    let validity = root.intermediate.as_ref()?.as_ref().ok()?;
+    let left = validity.not_after.duration_since(now);
+    let name = format!("the intermediate certificate under {}", root.name);
+    let is_overdue = left.is_negative() || left.unsigned_abs() < overdue(validity);
+    is_overdue.then_some(Ending { name, is_of_authority: true, left })
+}
+
 /// How late a server may be with its list: it measures once an hour.
 const LATE: SignedDuration = SignedDuration::from_hours(2);
 
@@ -163,7 +175,8 @@ fn endings(read: &DatacenterReading, now: Timestamp) -> Vec<Ending> {
         is_of_authority: true,
         left: root.not_after.duration_since(now),
     };
-    let mut endings: Vec<Ending> = roots.map(ending).collect();
+    let mut endings: Vec<Ending> =
+        roots.clone().map(ending).chain(roots.filter_map(|it| overdue_under(it, now))).collect();
     let own = read.certificates.iter().flatten().flatten().filter(|it| it.kind != "leaf");
     let ending = |it: &ExpiringCertificate| Ending {
         name: it.name.clone(),

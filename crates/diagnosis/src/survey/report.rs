@@ -118,6 +118,11 @@ impl SurveyReport {
 }
 
 impl SurveyFinding {
+    /// Whether one of its objects says why it is listed: an anonymous survey leaves reasons out.
+    pub fn has_why(&self) -> bool {
+        self.objects.iter().any(|object| !object.why.is_empty())
+    }
+
     /// A finding without commands. It is as old as the oldest thing that it concerns.
     pub(super) fn new(
         id: &str,

@@ -18,7 +18,6 @@ use jiff::Timestamp;
 use mesh::{arn::TaskId, consul_ecs::is_sidecar};
 use observe::Inspection;
 
-pub(crate) use self::log::line as redacted_line;
 use self::{evidence::TaskEvidence, report::Conclusion};
 pub use self::{
     evidence::{AuditError, Background},

@@ -12,7 +12,7 @@ use super::{
     evidence::TaskEvidence,
     report::{PastEvent, Who},
 };
-use crate::inventory::Versions;
+use crate::{inventory::Versions, redaction};
 
 /// Events, which are sorted when they are taken.
 #[derive(Debug, Default)]
@@ -93,6 +93,7 @@ fn created(member: &MemberTask) -> String {
 /// How a task has stopped, in one line.
 pub(super) fn stopped(end: &TaskEnd) -> String {
     let code = end.code.as_deref().unwrap_or("no stop code");
+    let end = redaction::end(end.clone());
     let reason = end.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let failed: Vec<ContainerEnd> = end.containers.iter().filter(|it| it.exit_code != Some(0)).cloned().collect();
     let failed = if failed.is_empty() { String::new() } else { format!("; {}", ContainerEnd::line(&failed)) };

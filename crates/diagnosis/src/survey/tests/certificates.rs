@@ -1,7 +1,7 @@
 //! Which certificates of Consul end.
 
 use jiff::SignedDuration;
-use observe::{CaRoot, ExpiringCertificate};
+use observe::{CaRoot, ExpiringCertificate, Validity};
 
 use super::*;
 
@@ -31,6 +31,23 @@ fn with_root(days: i64, listed: Option<Vec<ExpiringCertificate>>) -> Vec<SurveyF
             CaRoot { name: "Consul CA".to_owned(), is_active: true, not_before: now(), not_after, intermediate: None };
         (world.datacenter.roots, world.datacenter.certificates) = (Ok(vec![root]), Ok(listed));
     })
+}
+
+#[test]
+fn intermediate_that_consul_should_have_renewed_is_found() {
+    let with = |since: i64, days: i64| {
+        let end = |days: i64| now() + SignedDuration::from_hours(24 * days);
+        let intermediate = Some(Ok(Validity { not_before: end(since), not_after: end(days) }));
+        found(move |world| {
+            let (not_before, not_after) = (now(), end(3_000));
+            let root = CaRoot { name: "Consul CA".to_owned(), is_active: true, not_before, not_after, intermediate };
+            world.datacenter.roots = Ok(vec![root]);
+        })
+    };
+    assert_eq!(with(-345, 20)[0].objects[0].name, "the intermediate certificate under Consul CA");
+    assert_eq!(with(-365, -1)[0].title, "A certificate of Consul's authority has expired");
+    assert_eq!(with(-5, 4), [], "Consul renews one of nine days after half of them");
+    assert_eq!(with(-182, 183), []);
 }
 
 #[test]

@@ -2,8 +2,6 @@
 
 mod lines;
 mod messages;
-mod redaction;
-mod shown;
 
 use std::fmt;
 
@@ -12,13 +10,10 @@ use observe::{LogEvent, LogsError};
 use serde::Serialize;
 
 use self::messages::meaning;
-pub(crate) use self::shown::line;
 #[cfg(test)]
-pub(super) use self::{
-    messages::{KNOWN_MESSAGES, KnownMessage},
-    redaction::without_secrets,
-};
+pub(super) use self::messages::{KNOWN_MESSAGES, KnownMessage};
 use super::WhyReport;
+use crate::redaction;
 
 /// How many lines are shown, unless all that were read are wanted.
 const SHOWN: usize = 5;
@@ -120,7 +115,7 @@ impl WhyReport {
         }
         let shown = if shows_all { events.iter().collect() } else { errors };
         log.lines =
-            shown.into_iter().map(|event| LoggedLine { at: event.at, text: shown::line(&event.text) }).collect();
+            shown.into_iter().map(|event| LoggedLine { at: event.at, text: redaction::line(&event.text) }).collect();
     }
 }
 

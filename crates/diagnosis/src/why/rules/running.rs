@@ -13,6 +13,7 @@ use report::{ErrorLabel, LogAction, LogLine, LogOutcome};
 
 use super::{Conclusion, TaskEvidence, WhyCause, moment};
 use crate::{
+    redaction,
     status::{HeldUp, TaskVerdict, first_line, is_service_token_gone, login_tokens, maintenance},
     tokens::TokenSource,
 };
@@ -39,7 +40,10 @@ pub(super) fn proxy_stopped(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let code = task.container(DATAPLANE).and_then(|container| container.exit_code);
     let code = code.map(|code| format!(" with {code}")).unwrap_or_default();
     let end = task.end.containers.iter().find(|container| container.name == DATAPLANE);
-    let reason = end.and_then(|end| end.reason.as_ref()).map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let reason = end
+        .and_then(|end| end.reason.as_ref())
+        .map(|reason| format!(" ({})", redaction::line(reason)))
+        .unwrap_or_default();
     let what_to_do = if end.is_some_and(ContainerEnd::is_out_of_memory) {
         "Raise the memory of the container or the task, and deploy".to_owned()
     } else {

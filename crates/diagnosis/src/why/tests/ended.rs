@@ -30,6 +30,23 @@ fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
 }
 
 #[test]
+fn reasons_are_told_without_secrets_and_with_the_arns_that_help() {
+    let secret = "arn:aws:secretsmanager:us-east-1:111122223333:secret:shop/db-token-AbCdEf";
+    let refused = format!(
+        "ResourceInitializationError: unable to pull secrets or registry auth: execution resource retrieval failed: unable to \
+         retrieve secret from asm: failed to fetch secret {secret} from secrets manager: AccessDeniedException"
+    );
+    let quoted = "CannotStartContainerError: exec: \"/bin/app --db-password hunter2secret\": no such file";
+    let report = asked(|cluster, _| {
+        stop(cluster, "TaskFailedToStart", &refused, vec![exited("app", None, Some(quoted))]);
+    });
+    let said = serde_json::to_string(&report).unwrap();
+    assert!(said.contains(secret), "{said}");
+    assert!(said.contains("/bin/app --db-password …"), "{said}");
+    assert!(!said.contains("hunter2secret"), "{said}");
+}
+
+#[test]
 fn failures_are_told_apart_by_what_ecs_says() {
     const FAILED: &str = "TaskFailedToStart";
     const EXITED: (&str, &str) = ("EssentialContainerExited", "Essential container in task exited");

@@ -12,10 +12,8 @@ use observe::{InspectedCluster, LogEvent, LogsError};
 use super::{asked, id, login_token, running::fail_checks, tokens};
 use crate::{
     examples::{described, revision},
-    why::{
-        Background, Condition, ContainerLog, WhyReport,
-        log::{line, without_secrets},
-    },
+    redaction::{line, without_secrets},
+    why::{Background, Condition, ContainerLog, WhyReport},
 };
 
 const HEALTH_SYNC: &str = "consul-ecs-health-sync";

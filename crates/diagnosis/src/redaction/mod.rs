@@ -1,8 +1,12 @@
-//! A line of a log as it is shown: containers print what they like, in colours and of any length.
+//! Texts of others as they are shown: lines of logs, and reasons for which a task stopped. Containers print what they like, in colours
+//! and of any length; whoever stops a task writes the reason, and the reason of a failed container can quote its command.
+
+mod secrets;
 
 use audit::report::clean;
+use mesh::task::TaskEnd;
 
-use super::redaction::without_secrets;
+pub(crate) use self::secrets::without_secrets;
 
 /// The most characters of a line that are shown.
 const LONGEST: usize = 1_000;
@@ -23,6 +27,15 @@ pub(crate) fn line(text: &str) -> String {
         None if searched.len() < text.trim_end().len() => shown + "…",
         None => shown,
     }
+}
+
+/// An end with redacted reasons.
+pub(crate) fn end(mut end: TaskEnd) -> TaskEnd {
+    let of_containers = end.containers.iter_mut().map(|container| &mut container.reason);
+    for reason in of_containers.chain([&mut end.reason]).flatten() {
+        *reason = line(reason);
+    }
+    end
 }
 
 /// A text without the sequences that control a terminal: `ESC [ … letter`, `ESC ] … BEL`, and `ESC` with one character.

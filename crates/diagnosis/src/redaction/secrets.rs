@@ -1,4 +1,4 @@
-//! Secrets in the lines of a log: containers print what they like.
+//! Where the secrets are in a line.
 
 use std::ops::Range;
 
@@ -15,15 +15,17 @@ const SEARCHED: usize = 6;
 const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 /// How web tokens begin: `{"` in base64.
 const WEB_TOKEN: &str = "eyJ";
-/// What follows the path of a file that could not be opened: `open /consul/service-token: permission denied`.
-const FILE_ERRORS: [&str; 3] = ["permission denied", "no such file or directory", "read-only file system"];
+/// What follows a colon after words that sound like the name of a secret: the path of a file that could not be opened
+/// (`open /consul/service-token: permission denied`), and ECS's `unable to pull secrets or registry auth: `.
+const ERRORS: [&str; 4] =
+    ["permission denied", "no such file or directory", "read-only file system", "execution resource retrieval failed"];
 /// The length of a UUID with its hyphens.
 const UUID: usize = 36;
 
 /// A line without what may be secret: values after a name such as `token`, passwords in URLs, UUIDs (the secret of a token in Consul is
 /// one), web tokens and long keys. ARNs, and the accessor of a token, are IDs, and are shown; so are the IDs of tasks and digests,
 /// which are hexadecimal.
-pub(in crate::why) fn without_secrets(line: &str) -> String {
+pub(crate) fn without_secrets(line: &str) -> String {
     let mut is_hidden = vec![false; line.len()];
     for span in spans(line) {
         is_hidden.get_mut(span).into_iter().flatten().for_each(|it| *it = true);
@@ -42,9 +44,9 @@ pub(in crate::why) fn without_secrets(line: &str) -> String {
 /// Where the secrets of a line are.
 fn spans(line: &str) -> Vec<Range<usize>> {
     let is_error = |span: &Range<usize>| {
-        line.get(span.start..).is_some_and(|value| FILE_ERRORS.iter().any(|error| value.starts_with(error)))
+        line.get(span.start..).is_some_and(|value| ERRORS.iter().any(|error| value.starts_with(error)))
     };
-    let named = secret_spans(line).into_iter().filter(|span| !is_error(span));
+    let named = secret_spans(line).into_iter().filter(|span| !is_error(span) && !is_in_arn(line, span.start));
     let mut spans: Vec<Range<usize>> = named.map(|span| with_credential(line, span)).collect();
     let repeated = spans.iter().filter_map(|span| line.get(span.clone())).filter(|value| value.len() >= SEARCHED);
     let repeated = repeated.flat_map(|value| line.match_indices(value).map(|(at, value)| at..at + value.len()));
@@ -57,6 +59,15 @@ fn spans(line: &str) -> Vec<Range<usize>> {
         }
     }
     spans
+}
+
+/// Whether a place is in an ARN: in that of a secret, the name follows `secret:`.
+fn is_in_arn(line: &str, at: usize) -> bool {
+    let before = line.get(..at).unwrap_or_default();
+    before
+        .rsplit(|c: char| !c.is_ascii_alphanumeric() && !":-_/+.@=".contains(c))
+        .next()
+        .is_some_and(|word| word.starts_with("arn:"))
 }
 
 /// The value of a name; if it is a scheme, with the credential that follows.
