@@ -161,10 +161,9 @@ impl AwsInstallation {
     /// The stack of this name; `None` if it does not exist.
     pub async fn stack(&self, name: &str) -> Result<Option<DeployedStack>, InstallationError> {
         let found = self.formation.describe_stacks().stack_name(name).send().await;
-        match found.map_err(failed(&format!("stack {name}"))) {
+        match found.map_err(failed(&format!("stack {name}"))).map_err(missing(name)) {
             Ok(found) => Ok(found.stacks().first().map(read_stack)),
-            // The answer for a missing stack has no code of its own.
-            Err(InstallationError::Failed { reason, .. }) if reason.contains("does not exist") => Ok(None),
+            Err(InstallationError::NoStack(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -173,22 +172,15 @@ impl AwsInstallation {
     pub async fn resource(&self, stack: &str, name: &str) -> Result<String, InstallationError> {
         let subject = format!("resource {name} of stack {stack}");
         let call = self.formation.describe_stack_resource().stack_name(stack).logical_resource_id(name);
-        let resource = match call.send().await.map_err(failed(&subject)) {
-            // The answer for a missing stack has no code of its own.
-            Err(InstallationError::Failed { reason, .. })
-                if reason.contains("does not exist") && !reason.contains("Resource") =>
-            {
-                return Err(InstallationError::NoStack(stack.to_owned()));
-            }
-            answer => answer?.stack_resource_detail,
-        };
+        let answer = call.send().await.map_err(failed(&subject)).map_err(missing(stack))?;
+        let resource = answer.stack_resource_detail;
         resource.and_then(|resource| resource.physical_resource_id).ok_or_else(malformed(&subject))
     }
 
     pub async fn resources(&self, stack: &str) -> Result<StackResources, InstallationError> {
         let pages = self.formation.list_stack_resources().stack_name(stack).into_paginator().items().send();
         let all: Result<Vec<_>, _> = pages.try_collect().await;
-        let all = all.map_err(failed(&format!("resources of stack {stack}")))?;
+        let all = all.map_err(failed(&format!("resources of stack {stack}"))).map_err(missing(stack))?;
         let named = all.into_iter().filter_map(|summary| {
             let resource =
                 StackResource { id: summary.physical_resource_id?, kind: summary.resource_type.unwrap_or_default() };
@@ -287,6 +279,18 @@ impl AwsInstallation {
 
 fn failed<E: Error + 'static>(subject: &str) -> impl Fn(E) -> InstallationError {
     move |error| InstallationError::Failed { subject: subject.to_owned(), reason: describe(&error) }
+}
+
+/// What an error means that says that the stack does not exist: it has no code of its own.
+fn missing(stack: &str) -> impl Fn(InstallationError) -> InstallationError {
+    move |error| match error {
+        InstallationError::Failed { reason, .. }
+            if reason.contains("does not exist") && !reason.contains("Resource") =>
+        {
+            InstallationError::NoStack(stack.to_owned())
+        }
+        error => error,
+    }
 }
 
 fn malformed(subject: &str) -> impl Fn() -> InstallationError {

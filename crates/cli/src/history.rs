@@ -7,7 +7,7 @@ use clap::Args;
 use jiff::Timestamp;
 use observe::{History, Wanted};
 
-use crate::installation::StackArguments;
+use crate::installation::{DEFAULT_STACK, Installation, StackArguments};
 
 /// The log groups in the template that have lines about tasks. The audit has none: `why` audits the revision again.
 const LOG_GROUPS: [&str; 2] = ["TaskEventsLogGroup", "ReconcileLogGroup"];
@@ -25,6 +25,22 @@ pub(super) struct HistoryArguments {
 impl HistoryArguments {
     pub(super) fn stack(&self) -> &str {
         &self.stack.stack
+    }
+
+    /// Whether another stack was named than the usual one. Who has no controller of this project names none.
+    pub(super) fn names_a_stack(&self) -> bool {
+        self.stack() != DEFAULT_STACK
+    }
+
+    /// That there is no such stack, so that there is no log.
+    pub(super) fn absent(&self, installation: &Installation) -> Option<String> {
+        let stack = self.stack();
+        let said = || {
+            format!(
+                "there is no stack {stack}, so no log says what a controller did. Pass --stack to name another stack"
+            )
+        };
+        installation.is_absent().then(said)
     }
 
     pub(super) fn since(&self, now: Timestamp) -> Timestamp {

@@ -8,12 +8,15 @@ use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, names::InvalidF
 
 use crate::{account::selected, streams::Failure};
 
+/// The name of the stack that the pages deploy.
+pub(super) const DEFAULT_STACK: &str = "ecs-mesh-controller";
+
 /// The stack of the controller
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stack")]
 pub(super) struct StackArguments {
     /// Use the controller's stack with this name
-    #[arg(long, value_name = "NAME", default_value = "ecs-mesh-controller")]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_STACK)]
     pub(super) stack: String,
 }
 

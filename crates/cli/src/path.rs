@@ -8,7 +8,7 @@ use aws::{ec2::AwsEc2, load_balancers::AwsLoadBalancers};
 use clap::Args;
 use diagnosis::{
     DestinationPlace, HttpRequest, Passage, PathEvidence, PathReport, ServicePath, Tokens, callers, destination_named,
-    destinations, path, problems, services_named, target_groups, unknown_destination, unread,
+    destinations, nearest_service, path, problems, services_named, target_groups, unknown_destination, unread,
 };
 use jiff::Timestamp;
 use mesh::{arn::TaskId, tenancy::Tenancy};
@@ -79,9 +79,12 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    fn request(&self) -> Option<HttpRequest> {
-        let [method, path] = self.http.as_deref()? else { return None };
-        Some(HttpRequest { method: method.clone(), path: path.clone() })
+    fn request(&self) -> Result<Option<HttpRequest>, Failure> {
+        let Some([method, path]) = self.http.as_deref() else { return Ok(None) };
+        if !path.starts_with('/') {
+            return Err(Failure::Message(format!("the path {path:?} of --http does not begin with /")));
+        }
+        Ok(Some(HttpRequest { method: method.clone(), path: path.clone() }))
     }
 
     fn proxy_output(&self) -> Result<Option<ProxyOutput>, Failure> {
@@ -104,11 +107,11 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-    let (place, proxy_output) = (arguments.place()?, arguments.proxy_output()?);
+    let (place, proxy_output, request) = (arguments.place()?, arguments.proxy_output()?, arguments.request()?);
     runtime()?.block_on(async {
         let clients = Clients::new(&arguments.aws).await?;
         let progress = Progress::new()?;
-        let asking = Asking { arguments, place, proxy_output, clients: &clients, progress: &progress };
+        let asking = Asking { arguments, place, proxy_output, request, clients: &clients, progress: &progress };
         // On the heap: it carries the space of the reads of AWS and Consul.
         let report = progress.during(Box::pin(asking.report())).await?;
         arguments.output.show(&report, shown::text, streams)?;
@@ -121,6 +124,7 @@ struct Asking<'a> {
     arguments: &'a Arguments,
     place: DestinationPlace,
     proxy_output: Option<ProxyOutput>,
+    request: Option<HttpRequest>,
     clients: &'a Clients,
     progress: &'a Progress,
 }
@@ -162,8 +166,10 @@ impl Asking<'_> {
         }
         if destinations.is_empty() && problems.is_empty() && is_nowhere(&source, &observed) {
             let name = &source.service.name;
+            let near =
+                nearest_service(name, &observed).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
             let reason = format!(
-                "no task of service {name:?} runs, and Consul has no proxy of it. Check the name, the region and the cluster"
+                "no task of service {name:?} runs, and Consul has no proxy of it{near}. Check the name, the region and the cluster"
             );
             return Err(Failure::Message(reason));
         }
@@ -188,7 +194,6 @@ impl Asking<'_> {
     }
 
     fn path(&self, common: &Common<'_>, destination: &DestinationReading) -> ServicePath {
-        let request = self.arguments.request();
         let Common { observed, tokens, mesh, source, network, targets, now } = *common;
         path(&PathEvidence {
             observed,
@@ -198,7 +203,7 @@ impl Asking<'_> {
             destination,
             network,
             targets,
-            request: request.as_ref(),
+            request: self.request.as_ref(),
             proxy_output: self.proxy_output.as_ref(),
             from_task: self.arguments.from_task.as_ref(),
             now,

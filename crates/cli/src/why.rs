@@ -10,7 +10,7 @@ use diagnosis::{
 };
 use jiff::Timestamp;
 use mesh::arn::{ClusterArn, TaskArn, TaskId};
-use observe::{Inspection, Wanted, last_lines};
+use observe::{History, Inspection, Wanted, last_lines};
 
 use crate::{
     account::{AwsArguments, runtime, selected},
@@ -75,7 +75,13 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         let asking = Asking { arguments, clients: &clients, installation: &installation, progress: &progress };
         let mut report = progress.during(asking.report()).await?;
         report.problems.extend(installation.problem.clone());
+        let absent = arguments.history.absent(&installation);
+        let is_an_error = arguments.history.names_a_stack();
+        report.problems.extend(absent.clone().filter(|_| is_an_error));
         arguments.output.show(&report, text, streams)?;
+        if let Some(absent) = absent.filter(|_| !is_an_error) {
+            streams.diagnostic(&absent);
+        }
         streams.problems(&report.problems);
         Ok(exit(&report))
     })
@@ -177,7 +183,12 @@ impl Asking<'_> {
     ) -> Background {
         let since = self.arguments.history.since(now);
         self.progress.say("reading the log of the functions");
-        let mut history = self.arguments.history.read(&self.clients.sdk, wanted, since).await;
+        let lacks_stack = self.installation.is_absent();
+        let mut history = if lacks_stack {
+            History::default()
+        } else {
+            self.arguments.history.read(&self.clients.sdk, wanted, since).await
+        };
         let definition = match wanted {
             Wanted::Task(id) => definition_of(observed, id),
             Wanted::Service(_) | Wanted::Observed => None,
@@ -188,7 +199,6 @@ impl Asking<'_> {
         };
         let searched = clusters.iter().map(|cluster| cluster.name().to_owned()).collect();
         let (stack, unmanaged) = (self.arguments.history.stack().to_owned(), self.installation.unmanaged(clusters));
-        let lacks_stack = self.installation.is_absent();
         Background { history, stack, lacks_stack, since, tokens, audit, searched, unmanaged }
     }
 

@@ -47,8 +47,8 @@ pub use self::{
     live_mesh::{live_mesh, live_mesh_questions},
     path::{
         Caller, DestinationPlace, HttpRequest, Passage, PathEnd, PathEvidence, PathLine, PathReport, Place,
-        PlaceVerdict, ServicePath, callers, destination_named, destinations, path, services_named, target_groups,
-        unknown_destination,
+        PlaceVerdict, ServicePath, callers, destination_named, destinations, nearest_service, path, services_named,
+        target_groups, unknown_destination,
     },
     status::{
         ChangeKind, DeploymentStatus, LastChange, RevisionStatus, ServiceStatus, State, StatusReport, TaskStatus,

@@ -113,6 +113,13 @@ impl MaxDeletePercent {
     fn is_exceeded_by(self, deleted: usize, owned: usize) -> bool {
         owned >= MIN_OBJECTS && deleted * 100 > owned * usize::from(self.0)
     }
+
+    /// Whether so many unknown tasks may be living ones that ECS does not list. Of few tasks, a share says nothing; but if ECS counts
+    /// as many tasks more than it lists, these may be they. One more is no sign: counts and lists lag while a task starts or stops.
+    fn holds_unknown(self, unknown: usize, owned: usize, counts: TaskCounts) -> bool {
+        let may_live = owned < MIN_OBJECTS && unknown > 1 && unknown <= counts.unlisted();
+        self.is_exceeded_by(unknown, owned) || (may_live && self != Self::NO_LIMIT)
+    }
 }
 
 /// Why the guard holds removals of a cluster back.
@@ -134,8 +141,8 @@ pub enum Alarm {
     Drains(HeldBack),
     /// ECS does not know too large a share of the tasks, and its listing may be incomplete.
     #[error(
-        "ECS does not know {unknown} of {owned} {what}, more than MaxDeletePercent ({percent} %), and its list may be \
-         incomplete: it counts {} running and pending tasks in the cluster, and lists {} of them", counts.counted, counts.listed
+        "ECS does not know {unknown} of {owned} {what} (MaxDeletePercent is {percent} %), and its list may be incomplete: \
+         it counts {} running and pending tasks in the cluster, and lists {} of them", counts.counted, counts.listed
     )]
     Unknown {
         /// `tasks of service web`, or `tasks` of the cluster.

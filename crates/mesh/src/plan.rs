@@ -37,6 +37,11 @@ impl TaskCounts {
     pub fn is_complete(self) -> bool {
         self.counted > 0 && self.listed >= self.counted
     }
+
+    /// How many tasks ECS counts and does not list.
+    pub fn unlisted(self) -> usize {
+        self.counted.saturating_sub(self.listed)
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,11 @@ pub(super) fn text(report: &PathReport, medium: Medium) -> String {
         return sheet.text(medium);
     }
     match report.paths.as_slice() {
-        [] => "No destination: it has no upstream, and no intention names it as a source\n".to_owned(),
+        // The errors say why.
+        [] if !report.problems.is_empty() => String::new(),
+        [] => "No destination: it has no upstream, and no intention names it as a source. To ask about one: ecs-mesh path \
+               SOURCE DESTINATION\n"
+            .to_owned(),
         [path] => one(path, medium),
         several => each(several, medium),
     }

@@ -47,14 +47,26 @@ pub(super) struct Arguments {
     /// Leave out all names, so that strangers may read it: also the sentences and commands that can have them
     #[arg(long)]
     anonymous: bool,
-    /// Print the IAM policy and the Consul policy that a survey needs
-    #[arg(long, conflicts_with_all = ["cluster", "anonymous", "output"])]
-    print_policies: bool,
+    /// Print the policies that a survey needs: of IAM, of Consul, or both with what to do
+    #[arg(long, value_name = "OF", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "both",
+          conflicts_with_all = ["cluster", "anonymous", "output"])]
+    print_policies: Option<PoliciesOf>,
     /// Set the output format
     #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = SurveyFormat::Text)]
     output: SurveyFormat,
     #[command(flatten)]
     aws: AwsArguments,
+}
+
+/// Whose policy is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PoliciesOf {
+    /// Both, for people
+    Both,
+    /// The policy of IAM, as JSON
+    Iam,
+    /// The policy of Consul, as HCL
+    Consul,
 }
 
 /// The format of a survey.
@@ -69,8 +81,8 @@ enum SurveyFormat {
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-    if arguments.print_policies {
-        streams.print(&policies::text())?;
+    if let Some(of) = arguments.print_policies {
+        streams.print(&policies::text(of))?;
         return Ok(Exit::Clean);
     }
     let report = runtime()?.block_on(async {
@@ -111,6 +123,9 @@ fn summary(report: &SurveyReport) -> String {
         .collect();
     if found.is_empty() && report.clusters.is_empty() && report.unread.is_empty() {
         return "no cluster was found: check the account and the region".to_owned();
+    }
+    if report.clusters.is_empty() && !report.unread.is_empty() {
+        return format!("nothing was surveyed: {} could not be read", report.unread.len());
     }
     let found = match (found.as_slice(), report.unread.as_slice()) {
         ([], []) => "nothing is wrong".to_owned(),

@@ -1,6 +1,8 @@
 //! The policies that a survey needs, to copy.
 
-use serde_json::json;
+use serde_json::{Value, json};
+
+use super::PoliciesOf;
 
 /// What every survey calls.
 const ALWAYS: [&str; 8] = [
@@ -34,23 +36,34 @@ service_prefix "" {
 }
 "#;
 
-pub(super) fn text() -> String {
+/// The policy of IAM, that of Consul, or both with what to do.
+pub(super) fn text(of: PoliciesOf) -> String {
+    match of {
+        PoliciesOf::Iam => format!("{:#}\n", iam()),
+        PoliciesOf::Consul => CONSUL.to_owned(),
+        PoliciesOf::Both => format!(
+            "The policy in IAM. Only tasks that read their token from Secrets Manager (consul-ecs up to 0.4) need\n\
+             TokensInSecrets: without it, a survey says that it could not read these secrets.\n\n{:#}\n\n\
+             The policy in Consul, policy.hcl:\n\n{CONSUL}\n\
+             ecs-mesh survey --print-policies=consul > policy.hcl\n\
+             consul acl policy create -name ecs-mesh-survey -rules @policy.hcl\n\
+             consul acl token create -description ecs-mesh-survey -policy-name ecs-mesh-survey\n\
+             export CONSUL_HTTP_TOKEN=    # the SecretID of this token\n",
+            iam()
+        ),
+    }
+}
+
+fn iam() -> Value {
     let statement = |sid: &str, actions: &[&str], resource: &str| json!({ "Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resource });
-    let policy = json!({
+    json!({
         "Version": "2012-10-17",
         "Statement": [
             statement("Survey", &ALWAYS, "*"),
             statement("LookCloser", &CLOSER, "*"),
             statement("TokensInSecrets", &TOKENS, "arn:*:secretsmanager:*:*:secret:consul-ecs-*"),
         ],
-    });
-    format!(
-        "The policy in IAM. Only tasks that read their token from Secrets Manager (consul-ecs up to 0.4) need\n\
-         TokensInSecrets: without it, a survey says that it could not read these secrets.\n\n{policy:#}\n\n\
-         The policy in Consul, policy.hcl:\n\n{CONSUL}\n\
-         consul acl policy create -name ecs-mesh-survey -rules @policy.hcl\n\
-         consul acl token create -description ecs-mesh-survey -policy-name ecs-mesh-survey\n"
-    )
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A survey as text: what could not be read first, then the findings, worst first.
 
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 
 use diagnosis::{SurveyFinding, SurveyReport, SurveyedCluster};
 use jiff::Timestamp;
@@ -24,16 +24,18 @@ pub(super) fn text(report: &SurveyReport, medium: Medium) -> String {
             sheet.add(vec![Cell::new(permission, Tone::Bad), Cell::plain(&unread.what)]);
         }
         out.push_str(&sheet.text(medium));
-        out.push_str(
-            "\nThis survey says nothing of what it could not read. Policies: ecs-mesh survey --print-policies\n\n",
-        );
+        let is_denied = report.unread.iter().any(|unread| unread.permission.is_some());
+        let policies = if is_denied { " Policies: ecs-mesh survey --print-policies" } else { "" };
+        // Writing to a `String` cannot fail.
+        let _ = write!(out, "\nThis survey says nothing of what it could not read.{policies}\n\n");
     }
     if !report.clusters.is_empty() {
         out.push_str(&clusters(&report.clusters, medium));
         out.push('\n');
     }
+    let mut printed = BTreeSet::new();
     for finding in &report.findings {
-        out.push_str(&of_finding(finding, report.read_at, medium));
+        out.push_str(&of_finding(finding, &mut printed, report.read_at, medium));
         out.push('\n');
     }
     out + &wrapped(&Cell::plain(capitalised(&summary(report))), medium)
@@ -73,13 +75,20 @@ fn clusters(clusters: &[SurveyedCluster], medium: Medium) -> String {
     sheet.text(medium)
 }
 
-fn of_finding(finding: &SurveyFinding, now: Timestamp, medium: Medium) -> String {
+/// A finding, with its commands. A command that was `printed` before, such as the check of a whole cluster, is not printed again.
+fn of_finding<'r>(
+    finding: &'r SurveyFinding,
+    printed: &mut BTreeSet<&'r str>,
+    now: Timestamp,
+    medium: Medium,
+) -> String {
     let since = finding.since.map(|at| format!(" (oldest {})", ago(at, now))).unwrap_or_default();
-    let title = format!("{}: {}{since}", finding.severity.as_str(), finding.title);
+    let title = format!("{}[{}]: {}{since}", finding.severity.as_str(), finding.id, finding.title);
     let mut out = wrapped(&Cell::new(title, tone(finding.severity)), medium);
     out.push_str(&wrapped(&Cell::new(&finding.cost, Tone::Faint), medium));
     out.push_str(&objects(finding, medium));
-    for command in finding.commands.iter().take(SHOWN) {
+    let unprinted = finding.commands.iter().filter(|command| printed.insert(command.as_str()));
+    for command in unprinted.take(SHOWN) {
         // Writing to a `String` cannot fail.
         let _ = writeln!(out, "  $ {command}");
     }
@@ -120,7 +129,10 @@ mod tests {
     fn text_begins_with_what_could_not_be_read_and_ends_with_the_numbers() {
         let text = text(&report(), Medium { width: None, in_colour: false });
         assert!(text.starts_with("permission    could not be read\nacl = \"read\"  tokens\n"), "{text}");
-        assert!(text.contains("error: 300 instances in Consul have no running task (oldest 1 h ago)\n"), "{text}");
+        assert!(
+            text.contains("error[left-in-consul]: 300 instances in Consul have no running task (oldest 1 h ago)\n"),
+            "{text}"
+        );
         assert!(text.contains("… and 280 more with --output json\n  $ curl --data '{}'\n"), "{text}");
         assert!(
             text.ends_with(

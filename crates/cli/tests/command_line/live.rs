@@ -102,6 +102,10 @@ fn policies_of_a_survey_are_printed_without_an_account_and_only_read() {
         assert_eq!(reads_secrets, statement["Resource"] != "*", "{statement}");
     }
     assert!(consul.starts_with("acl = \"read\"\n") && !consul.contains("write"), "{consul}");
+    // Each alone, to pipe it
+    let alone = |of: &str| out(&workspace.run(&["survey", &format!("--print-policies={of}")]));
+    assert_eq!(serde_json::from_str::<Value>(&alone("iam")).unwrap(), policy);
+    assert!(consul.starts_with(&alone("consul")), "{consul}");
     // It is not a survey
     let refused = workspace.run(&["survey", "--print-policies", "--cluster", "prod"]);
     assert_eq!(refused.status.code(), Some(2));

@@ -1,5 +1,8 @@
 //! The proxies that take the request, and the tasks behind them.
 
+use std::collections::BTreeSet;
+
+use mesh::arn::TaskId;
 use observe::ConnectProxy;
 
 use super::{
@@ -92,8 +95,37 @@ fn of_leg(evidence: &PathEvidence<'_>, leg: &Leg<'_>) -> Option<PathLine> {
             let what = format!("{of_all}, but {}. Its proxy reaches the app at {address} alone", of_task(task));
             PathLine::possible(PLACE, what).with_command(why)
         }
-        None => other_port(&tasks, proxies, &of_all).unwrap_or_else(|| PathLine::ok(PLACE, of_all)),
+        None => other_port(&tasks, proxies, &of_all)
+            .or_else(|| out_of_step(&tasks, proxies, &evidence.leftovers_of(&service), &of_all))
+            .unwrap_or_else(|| PathLine::ok(PLACE, of_all)),
     })
+}
+
+/// Proxies that pass although their task has ended, and tasks that run without a proxy in Consul.
+fn out_of_step(
+    tasks: &[ServiceTask<'_>],
+    proxies: &[ConnectProxy],
+    leftovers: &BTreeSet<TaskId>,
+    of_all: &str,
+) -> Option<PathLine> {
+    let left: Vec<(&ConnectProxy, &TaskId)> = proxies
+        .iter()
+        .filter(|proxy| proxy.is_passing())
+        .filter_map(|proxy| Some((proxy, proxy.task.as_ref()?)))
+        .filter(|(_, task)| leftovers.contains(task))
+        .collect();
+    let lost: Vec<&ServiceTask<'_>> =
+        tasks.iter().filter(|task| matches!(task.verdict, TaskVerdict::NotRegistered(_))).collect();
+    let of_left = left.first().map(|(proxy, task)| {
+        let number = counted_proxies(left.len());
+        format!("ECS does not run the tasks of {number}, such as {task} at {}: requests to it fail", proxy.address)
+    });
+    let of_lost = lost.first().map(|task| of_task(task));
+    let what: Vec<String> = of_left.into_iter().chain(of_lost).collect();
+    let ids = left.first().map(|(_, task)| *task).into_iter().chain(lost.first().map(|it| it.member.task.arn.id()));
+    let commands = ids.map(|id| format!("ecs-mesh why {id}"));
+    let line = || PathLine::possible(PLACE, format!("{of_all}, but {}", what.join("; "))).with_commands(commands);
+    (!what.is_empty()).then(line)
 }
 
 /// Where the proxies send requests: the address and the port of the app.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use audit::spelling::nearest;
 use mesh::{identity::MeshService, tenancy::Tenancy};
 use observe::{GatewayRoute, Inspection, Intention, IntentionAction, RegisteredUpstream, ServiceAt, SourceReading};
 
@@ -32,6 +33,15 @@ pub fn services_named(name: &str, observed: &Inspection) -> Vec<ServiceAt> {
         peer: None,
     };
     found.into_iter().map(at).collect()
+}
+
+/// The name of a service or an ECS service that is near a name which nothing has.
+pub fn nearest_service<'a>(name: &str, observed: &'a Inspection) -> Option<&'a str> {
+    let clusters = || observed.clusters.iter();
+    let of_services = clusters().flat_map(|cluster| &cluster.services);
+    let of_services = of_services.flat_map(|it| [it.state.name.as_str(), it.identity.service.name.as_str()]);
+    let of_tasks = clusters().flat_map(|cluster| &cluster.tasks).map(|it| it.identity.service.name.as_str());
+    nearest(name, of_services.chain(of_tasks))
 }
 
 /// The service that `source` means by a name: where the question says, or where its only upstream of this name leads, or in its own place.

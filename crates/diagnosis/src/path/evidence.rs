@@ -1,8 +1,11 @@
 //! All that was read of a path.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use mesh::{
     arn::TaskId,
+    identity::MeshService,
     member::MemberTask,
     task::TaskPhase,
     tenancy::{Tenancy, TenancyName},
@@ -17,7 +20,7 @@ use serde_json::Value;
 use super::report::{PathEnd, PathLine, Place};
 use crate::{
     doctor::{quoted, word},
-    status::{OnNode, TaskVerdict, lost_token, verdict},
+    status::{Leftover, OnNode, TaskVerdict, lost_token, verdict},
     tokens::Tokens,
     unread::unread,
 };
@@ -102,6 +105,14 @@ impl<'a> PathEvidence<'a> {
         tasks
     }
 
+    /// The tasks of a service that ECS does not run any more, and whose instances are still in Consul.
+    pub(super) fn leftovers_of(&self, service: &ServiceAt) -> BTreeSet<TaskId> {
+        let read = self.own_clusters(service).iter().filter_map(|it| Some((it, OnNode::new(it.catalog.as_ref()?))));
+        let all = read.flat_map(|(cluster, on_node)| on_node.leftovers(cluster, self.now));
+        let is_its = |leftover: &Leftover| is_same_service(&leftover.service, service);
+        all.filter(is_its).map(|leftover| leftover.task).collect()
+    }
+
     /// The tasks of the caller that are asked about.
     pub(super) fn source_members(&self) -> impl Iterator<Item = &'a MemberTask> {
         let wanted = self.from_task;
@@ -127,6 +138,14 @@ impl<'a> PathEvidence<'a> {
         in_app_of(member?, command)
     }
 
+    /// Whether there certainly is no destination of this name: in Consul, in ECS, or behind a config entry.
+    pub(super) fn is_nowhere(&self) -> bool {
+        let service = &self.destination.service;
+        let is_unlisted = matches!(&self.destination.names, Some(Ok(names)) if !names.contains(&service.name));
+        let is_plain = self.legs().iter().all(|leg| leg.target.service == service.name);
+        is_unlisted && is_plain && self.is_all_read() && self.members_of(service).next().is_none()
+    }
+
     /// Whether every cluster could be read, in ECS and in Consul.
     pub(super) fn is_all_read(&self) -> bool {
         let is_whole = |cluster: &InspectedCluster| cluster.catalog.is_some() && cluster.unsorted.is_empty();
@@ -145,10 +164,12 @@ fn in_app_of(member: &MemberTask, command: &str) -> Option<String> {
 
 /// Whether a task is a service's, and has not stopped.
 fn is_living_of(member: &MemberTask, service: &ServiceAt) -> bool {
-    let identity = &member.identity.service;
     matches!(member.task.phase, TaskPhase::Active | TaskPhase::Stopping)
-        && identity.name.as_str() == service.name
-        && identity.tenancy.is_same_place(&service.tenancy)
+        && is_same_service(&member.identity.service, service)
+}
+
+fn is_same_service(identity: &MeshService, service: &ServiceAt) -> bool {
+    identity.name.as_str() == service.name && identity.tenancy.is_same_place(&service.tenancy)
 }
 
 /// A line about what could not be read.

@@ -30,7 +30,7 @@ mod way_out;
 use self::evidence::named;
 pub use self::{
     callers::{callers, unknown_destination},
-    ends::{DestinationPlace, destination_named, destinations, services_named},
+    ends::{DestinationPlace, destination_named, destinations, nearest_service, services_named},
     evidence::{HttpRequest, PathEvidence},
     load_balancer::target_groups,
     report::{Caller, Passage, PathEnd, PathLine, PathReport, Place, PlaceVerdict, ServicePath},

@@ -168,9 +168,9 @@ fn missing(evidence: &PathEvidence<'_>, leg: &Leg<'_>, target: &str) -> Option<P
             format!("Start {} with a proxy, or add it to the config entry of a terminating gateway", service.name);
         return Some(line(leg, what).changed_by(change).with_command("consul config list -kind terminating-gateway"));
     }
-    let near = nearest(&service.name, names);
-    let known = near.map(|near| format!(". Consul has a service {near}")).unwrap_or_default();
-    let what = format!("{target}, of which Consul has no proxy, and ECS runs no task{known}");
+    let known = nearest(&service.name, names).map(|near| format!(". Consul has a service {near}")).unwrap_or_default();
+    let in_ecs = if evidence.is_all_read() { "ECS runs no task of it" } else { "not all tasks in ECS could be read" };
+    let what = format!("{target}: Consul has no proxy of it, and {in_ecs}{known}");
     let is_asked = service.name == asked.name && leg.by.is_empty();
     Some(match (is_asked, leg.by.is_empty()) {
         (true, _) => {

@@ -24,6 +24,9 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
             format!("the intentions about {name} are in the cluster of peer {peer}: one there has to allow {source}");
         return vec![PathLine::in_no_api(PLACE, what)];
     }
+    if evidence.is_nowhere() {
+        return vec![PathLine::not_needed(PLACE, "there is no service of this name to call")];
+    }
     let Ok(chain) = &evidence.destination.chain else {
         return vec![PathLine::unread(
             PLACE,

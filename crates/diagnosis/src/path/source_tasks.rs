@@ -64,7 +64,7 @@ pub(super) fn of_task(task: &ServiceTask<'_>) -> String {
 fn without_tasks(evidence: &PathEvidence<'_>) -> PathLine {
     let service = named(&evidence.source.service);
     let proxies = evidence.source.proxies.as_deref().unwrap_or_default();
-    if !proxies.is_empty() {
+    if !proxies.is_empty() && evidence.is_all_read() {
         let what = format!("no task in the clusters that were read, and {} in Consul", counted_proxies(proxies.len()));
         return PathLine::ok(PLACE, what);
     }

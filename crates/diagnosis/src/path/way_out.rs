@@ -29,6 +29,9 @@ pub(super) fn judge(evidence: &PathEvidence<'_>) -> Vec<PathLine> {
         let none = || PathLine::not_needed(PLACE, "no proxy is registered, so nothing listens for the app");
         return with_output(evidence, by_routes(evidence).unwrap_or_else(none));
     }
+    if evidence.is_nowhere() && way.proxies.iter().all(|proxy| way.upstream(proxy).is_none()) {
+        return with_output(evidence, PathLine::not_needed(PLACE, "there is no service of this name to reach"));
+    }
     let line = way
         .port_taken_twice()
         .or_else(|| way.none())

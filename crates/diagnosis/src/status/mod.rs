@@ -19,10 +19,10 @@ use observe::{InspectedCluster, Inspection, MemberService, UntaggedTask};
 
 pub(crate) use self::held_up::HeldUp;
 pub(crate) use self::outlier_detection::notes as outlier_notes;
-use self::task::{Leftover, gap};
+use self::task::gap;
 pub(crate) use self::task::{
-    OnNode, TIME_TO_DEREGISTER, TaskVerdict, first_line, is_service_token_gone, login_tokens, lost_token, maintenance,
-    verdict,
+    Leftover, OnNode, TIME_TO_DEREGISTER, TaskVerdict, first_line, is_service_token_gone, login_tokens, lost_token,
+    maintenance, verdict,
 };
 pub use self::{
     report::{

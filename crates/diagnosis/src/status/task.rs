@@ -295,9 +295,9 @@ pub(crate) struct OnNode<'a> {
 
 /// An instance in Consul without a running task.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Leftover {
-    pub(super) service: MeshService,
-    pub(super) task: TaskId,
+pub(crate) struct Leftover {
+    pub(crate) service: MeshService,
+    pub(crate) task: TaskId,
 }
 
 impl<'a> OnNode<'a> {
@@ -375,7 +375,7 @@ impl<'a> OnNode<'a> {
     }
 
     /// The instances whose tasks ECS does not run any more.
-    pub(super) fn leftovers(&self, cluster: &InspectedCluster, now: Timestamp) -> Vec<Leftover> {
+    pub(crate) fn leftovers(&self, cluster: &InspectedCluster, now: Timestamp) -> Vec<Leftover> {
         let is_current = |task: &&Arc<DescribedTask>| {
             task.phase.is_living() || task.end.stopped_at.is_some_and(|at| elapsed(at, now) < TIME_TO_DEREGISTER)
         };

@@ -58,7 +58,7 @@ fn finding(found: &[&Reported], inspection: &Inspection, check: &str) -> Option<
     });
     let texts = first.rule.texts();
     let cost = if has_one_effect { first.effect.as_str() } else { texts.effect };
-    let title = format!("{} ({})", plain(texts.title), first.rule.id);
+    let title = plain(texts.title);
     let commands = [format!("ecs-mesh explain {}", first.rule.id), check.to_owned()];
     Some(SurveyFinding::new(first.rule.id, severity, title, &sentence(cost), objects.collect()).with_commands(commands))
 }

@@ -66,7 +66,7 @@ impl Kind {
             Self::Leftover => (
                 "left-in-consul",
                 Error,
-                ["instance in Consul has no running task", "instances in Consul have no running task"],
+                ["entry in Consul has no running task", "entries in Consul have no running task"],
                 "Proxies send requests to addresses where nothing answers, or where another task does by now.",
                 "deregisters it",
             ),
@@ -300,7 +300,7 @@ impl<'a> Known<'a> {
         }
         match self.stopped.get(task) {
             Some(at) => (format!("its task {task} has stopped"), Some(*at)),
-            None => (format!("its task {task} stopped so long ago that ECS does not know it"), None),
+            None => (format!("ECS does not know its task {task}: it stopped over an hour ago, or never existed"), None),
         }
     }
 
@@ -320,8 +320,7 @@ impl<'a> Known<'a> {
             PlannedAction::ForceLeave { node } => Some(format!("consul force-leave -prune {}", word(node))),
             PlannedAction::Repair { task_id, .. } | PlannedAction::CorrectHealth { task_id, .. } => {
                 let cluster = of.cluster_arn.parse::<ClusterArn>().ok()?;
-                let (name, region) = (word(cluster.name()), cluster.region());
-                Some(format!("ecs-mesh why {task_id} --cluster {name} --region {region}"))
+                Some(format!("ecs-mesh why {task_id} --cluster {}", word(cluster.name())))
             }
             _ => None,
         }

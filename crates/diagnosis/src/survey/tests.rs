@@ -142,7 +142,7 @@ fn instance_of_a_task_that_has_stopped_is_listed_with_its_time_and_the_request_t
         (left.id.as_str(), left.severity, left.since),
         ("left-in-consul", Severity::Error, Some(minutes_ago(20)))
     );
-    assert_eq!(left.title, "1 instance in Consul has no running task");
+    assert_eq!(left.title, "1 entry in Consul has no running task");
     assert_eq!(left.objects[0].why, format!("its task {} has stopped", id(3)));
     assert_eq!(left.objects[0].controller.as_deref(), Some("deregisters it"));
     let body: Value = serde_json::from_str(left.commands[0].split('\'').nth(1).unwrap()).unwrap();
@@ -153,7 +153,10 @@ fn instance_of_a_task_that_has_stopped_is_listed_with_its_time_and_the_request_t
 fn why_an_instance_is_left_depends_on_what_ecs_says_of_its_cluster() {
     let why = |change: fn(&mut World)| only(change).objects[0].why.clone();
     let long_ago = why(|world| of_plan(world).planned.push(deregister(9)));
-    assert_eq!(long_ago, format!("its task {} stopped so long ago that ECS does not know it", id(9)));
+    assert_eq!(
+        long_ago,
+        format!("ECS does not know its task {}: it stopped over an hour ago, or never existed", id(9))
+    );
     let deleted = why(|world| {
         world.inspection.clusters.clear();
         let report = of_plan(world);

@@ -232,8 +232,11 @@ impl<'a> TaskEvidence<'a> {
         }
     }
 
-    /// That the stack does not manage the task's cluster, as a part of a sentence, and what to do.
+    /// That nothing sweeps the task's cluster, as a part of a sentence, and what to do.
     pub(crate) fn unmanaged(&self) -> Option<String> {
+        if self.background.lacks_stack {
+            return Some(format!("there is no stack {}", self.background.stack));
+        }
         let cluster = self.cluster.filter(|cluster| self.background.unmanaged.contains(&cluster.arn))?;
         Some(format!(
             "stack {} does not manage its cluster: no entry of EcsClusterArns selects {}. Correct this parameter of the \
@@ -299,12 +302,15 @@ impl Background {
             several => format!("clusters {}", several.join(", ")),
         };
         let not = if unread.is_empty() { String::new() } else { format!("; not read in full: {}", unread.join(", ")) };
-        let log = if self.history.is_complete {
+        let log = if self.lacks_stack {
+            format!("there is no stack {}, so no log", self.stack)
+        } else if self.history.is_complete {
             format!("the log of stack {} since {}", self.stack, moment(self.since))
         } else {
             "the log could not be read".to_owned()
         };
-        (format!("searched: {clusters}{not}; {log}"), unread.is_empty() && self.history.is_complete)
+        let has_log = self.history.is_complete || self.lacks_stack;
+        (format!("searched: {clusters}{not}; {log}"), unread.is_empty() && has_log)
     }
 }
 

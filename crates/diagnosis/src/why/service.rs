@@ -15,9 +15,13 @@ use super::{
     timeline::{Timeline, describe, stopped, task_in_ecs},
 };
 use crate::{
+    path::nearest_service,
     status::{ServiceStatus, State, TIME_TO_RESTART, status},
     tokens::Tokens,
 };
+
+/// The length from which a text may be the beginning of a task's ID: consoles and summaries cut IDs.
+const SHORT_ID: usize = 8;
 
 /// The services with a name.
 #[derive(Debug, Clone)]
@@ -334,6 +338,19 @@ impl<'a> ServiceEvidence<'a> {
         })
     }
 
+    /// What was probably meant by a name that nothing has: the beginning of a task's ID, or another name.
+    fn meant(&self) -> String {
+        let name = self.service;
+        let tasks =
+            self.observed.clusters.iter().flat_map(|cluster| &cluster.tasks).map(|it| it.task.arn.id().as_str());
+        let mut begun = tasks.filter(|id| name.len() >= SHORT_ID && id.starts_with(name));
+        match (begun.next(), nearest_service(name, self.observed)) {
+            (Some(task), _) => format!(". A task needs its whole ID: ecs-mesh why {task}"),
+            (None, Some(near)) => format!("; did you mean {near}?"),
+            (None, None) => String::new(),
+        }
+    }
+
     /// Neither ECS nor Consul has it.
     fn gone(&self) -> Conclusion {
         let (searched, is_all_read) = self.background.searched_in(&self.observed.clusters);
@@ -346,8 +363,10 @@ impl<'a> ServiceEvidence<'a> {
             return Conclusion::unknown(WhyCause::UnknownService, sentence);
         }
         let Some(last) = self.lines().last() else {
-            let sentence =
-                format!("No service {name:?} found ({searched}). Check the name, the region and the cluster");
+            let sentence = format!(
+                "No service {name:?} found ({searched}){}. Check the name, the region and the cluster",
+                self.meant()
+            );
             return Conclusion::unknown(WhyCause::UnknownService, sentence);
         };
         let sentence = format!(

@@ -129,7 +129,7 @@ impl<'a> Share<'a> {
         let alarm = |what: String, owned: BTreeSet<&TaskId>| {
             let unknown = owned.intersection(&removed).count();
             let alarm = || Alarm::Unknown { what, unknown, owned: owned.len(), percent: limit.0, counts };
-            limit.is_exceeded_by(unknown, owned.len()).then(alarm)
+            limit.holds_unknown(unknown, owned.len(), counts).then(alarm)
         };
         let over = tasks_of
             .into_iter()

@@ -32,6 +32,9 @@ pub(super) fn log_group(service: &str) -> String {
     format!("/ecs/{service}")
 }
 
+/// The volume that the containers of consul-ecs share.
+const DATA: &str = "consul_data";
+
 /// Where tasks run. On Fargate consul-ecs registers a locality, which Consul 1.8 refuses.
 const LAUNCH_TYPE: &str = "EC2";
 
@@ -54,19 +57,40 @@ impl DataplaneService {
         self
     }
 
-    /// Registers the task definition.
-    pub async fn define(&self, world: &World<'_>) -> Definition {
+    /// The containers, as HashiCorp's modules define them.
+    fn containers(&self) -> Vec<Value> {
         let consul_ecs = format!("public.ecr.aws/hashicorp/consul-ecs:{}", self.release.tag());
         let config = json!([{ "name": "CONSUL_ECS_CONFIG_JSON", "value": self.config.to_string() }]);
-        let app = |name: &str| json!({ "name": name, "image": "example/app:1", "essential": name == "app" });
-        let program = |(name, command)| {
-            let (image, command) = (&consul_ecs, [command]);
-            json!({ "name": name, "image": image, "essential": false, "command": command, "environment": config })
+        let shared = |is_read_only: bool| json!([{ "sourceVolume": DATA, "containerPath": "/consul", "readOnly": is_read_only }]);
+        let after = |name: &str, condition: &str| json!([{ "containerName": name, "condition": condition }]);
+        let mesh_init = json!({
+            "name": MESH_INIT, "image": consul_ecs, "essential": false, "command": ["mesh-init"], "environment": config,
+            "mountPoints": shared(false),
+        });
+        let health_sync = json!({
+            "name": HEALTH_SYNC, "image": consul_ecs, "essential": false, "command": ["health-sync"], "environment": config,
+            "mountPoints": shared(true), "dependsOn": after(MESH_INIT, "SUCCESS"),
+        });
+        let dataplane = json!({
+            "name": DATAPLANE, "essential": false, "mountPoints": shared(true), "dependsOn": after(MESH_INIT, "SUCCESS"),
+            "image": format!("public.ecr.aws/hashicorp/consul-dataplane:{}", self.release.dataplane()),
+            "entryPoint": ["/consul/consul-ecs", "envoy-entrypoint"],
+            "command": ["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"],
+            "healthCheck": { "command": ["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"] },
+            "ulimits": [{ "name": "nofile", "softLimit": 1_048_576, "hardLimit": 1_048_576 }],
+        });
+        let app = |name: &str| {
+            json!({
+                "name": name, "image": "example/app:1", "essential": name == "app", "dependsOn": after(DATAPLANE, "HEALTHY"),
+                "healthCheck": { "command": ["CMD", "/app", "check"] },
+            })
         };
-        let mut containers = [(MESH_INIT, "mesh-init"), (HEALTH_SYNC, "health-sync")].map(program).to_vec();
-        let image = format!("public.ecr.aws/hashicorp/consul-dataplane:{}", self.release.dataplane());
-        containers.push(json!({ "name": DATAPLANE, "image": image, "essential": false }));
-        containers.extend(SYNCED.map(app));
+        [mesh_init, health_sync, dataplane].into_iter().chain(SYNCED.map(app)).collect()
+    }
+
+    /// Registers the task definition.
+    pub async fn define(&self, world: &World<'_>) -> Definition {
+        let mut containers = self.containers();
         let options = json!({
             "awslogs-group": log_group(&self.name), "awslogs-region": REGION, "awslogs-stream-prefix": LOG_PREFIX,
         });
@@ -75,7 +99,8 @@ impl DataplaneService {
         }
         let mut body = json!({
             "family": self.name, "networkMode": self.network_mode, "requiresCompatibilities": [LAUNCH_TYPE],
-            "cpu": "256", "memory": "512", "tags": self.tags, "containerDefinitions": containers,
+            "cpu": "256", "memory": "512", "tags": self.tags, "volumes": [{ "name": DATA }],
+            "containerDefinitions": containers,
         });
         if let Some(role) = &self.task_role {
             body["taskRoleArn"] = json!(role);

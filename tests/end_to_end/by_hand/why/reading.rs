@@ -79,7 +79,7 @@ async fn what_cannot_be_read_is_said_and_never_counts_as_absent() {
     let said =
         why_at(&open.url, consul, token().await, task.id(), &[&arguments[..], &["--stack", "nowhere"]].concat()).await;
     assert_eq!(said.code, Some(2));
-    assert!(said.errors.contains("resources of stack nowhere"), "{}", said.errors);
+    assert!(said.errors.contains("error: there is no stack nowhere, so no log"), "{}", said.errors);
 }
 
 /// A page of the log, which says whether there is another one.

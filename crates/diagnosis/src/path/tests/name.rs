@@ -27,7 +27,7 @@ fn name_that_nothing_has_is_a_fault_with_the_nearest_one() {
             world.destination.names = Some(Ok(vec!["api".to_owned(), "consul".to_owned()]));
         };
         let part =
-            "the name leads to apo, of which Consul has no proxy, and ECS runs no task. Consul has a service api";
+            "the name leads to apo: Consul has no proxy of it, and ECS runs no task of it. Consul has a service api";
         assert_line(version, Place::Name, PlaceVerdict::Fault, part, nothing);
         // The tasks of a service that is not registered are no fault of the name
         assert_line(version, Place::Name, PlaceVerdict::Ok, "means web", |world| {
@@ -39,10 +39,28 @@ fn name_that_nothing_has_is_a_fault_with_the_nearest_one() {
 }
 
 #[test]
+fn misspelt_name_decides_before_an_upstream_and_an_intention_are_proposed() {
+    let mut world = World::new(NEW);
+    world.destination.service = service("apii");
+    let mut ghost = chain(NEW, "nothing configured, default deny");
+    ghost.targets.values_mut().for_each(|target| target.service = "apii".to_owned());
+    world.chained(ghost, &["api"]);
+    world.destination.intentions.values_mut().for_each(|intentions| *intentions = Ok(Vec::new()));
+    world.destination.names = Some(Ok(vec!["api".to_owned()]));
+    let path = world.path();
+    assert!(path.conclusion.ends_with("Consul has a service api. Correct the name, or start the service"), "{path:#?}");
+    assert!(path.lines.iter().all(|line| line.commands.iter().all(|it| !it.contains("intention"))), "{path:#?}");
+    // Not everything was read: it may be there
+    world.observed.problems.push(refused());
+    let conclusion = world.path().conclusion;
+    assert!(conclusion.contains("has an upstream apii") && conclusion.contains("Later faults"), "{conclusion}");
+}
+
+#[test]
 fn redirect_to_nothing_is_a_fault() {
     for version in BOTH {
         let redirect = || chain(version, "redirect to nothing");
-        let part = "the service-resolver redirects to api-v2, of which Consul has no proxy";
+        let part = "the service-resolver redirects to api-v2: Consul has no proxy of it";
         let line = assert_line(version, Place::Name, PlaceVerdict::Fault, part, |world| {
             world.chained(redirect(), &["api-v2"]);
         });
@@ -103,7 +121,7 @@ fn datacenter_without_a_route_is_a_fault_and_another_failure_is_unknown() {
 fn part_of_the_requests_that_goes_nowhere_is_a_fault() {
     for version in BOTH {
         let splitter = || chain(version, "splitter with a service that is not there");
-        let part = "10 % of the requests go to api-canary, of which Consul has no proxy";
+        let part = "10 % of the requests go to api-canary: Consul has no proxy of it";
         let line = assert_line(version, Place::Name, PlaceVerdict::Fault, part, |world| {
             world.chained(splitter(), &["api-canary"]);
         });
@@ -120,7 +138,7 @@ fn route_to_nothing_is_a_fault_of_the_requests_that_take_it() {
                 world.request = request;
             }
         };
-        let part = "requests /admin… go to admin, of which Consul has no proxy";
+        let part = "requests /admin… go to admin: Consul has no proxy of it";
         assert_line(version, Place::Name, PlaceVerdict::Possible, part, asked(None));
         assert_line(version, Place::Name, PlaceVerdict::Fault, part, asked(Some(get("/admin/users"))));
         assert_line(
@@ -226,7 +244,7 @@ fn service_outside_of_the_mesh_needs_a_terminating_gateway() {
         NEW,
         Place::Name,
         PlaceVerdict::Fault,
-        "Consul has no proxy, and ECS runs no task",
+        "Consul has no proxy of it, and ECS runs no task of it",
         outside(&["orders"]),
     );
 }

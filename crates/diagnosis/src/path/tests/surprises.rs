@@ -12,7 +12,7 @@ fn chain_of_a_name_that_nothing_has_means_nothing() {
         for (case, name) in
             [("a service that nobody registered", "ghost"), ("a name that no service can have", "not a name")]
         {
-            let part = format!("the name leads to {name}, of which Consul has no proxy");
+            let part = format!("the name leads to {name}: Consul has no proxy of it");
             assert_line(version, Place::Name, PlaceVerdict::Fault, &part, |world| {
                 world.chained(compiled(version, case), &[name]);
                 world.destination.service = service(name);

@@ -4,7 +4,7 @@ use mesh::{catalog::CheckStatus, consul_ecs::names::DATAPLANE, task::TaskPhase};
 use mesh_examples::exited;
 
 use super::*;
-use crate::examples::{described, revision};
+use crate::examples::{described, register, revision};
 
 #[test]
 fn task_without_a_proxy_cannot_call() {
@@ -71,6 +71,10 @@ fn stopped_proxy_of_every_task_is_a_fault_and_a_drain_is_none() {
 fn service_outside_of_ecs_is_told_by_its_proxies_and_one_that_is_nowhere_is_a_fault() {
     let elsewhere = |world: &mut World| world.observed.clusters[0].tasks.clear();
     assert_line(NEW, Place::SourceTasks, PlaceVerdict::Ok, "2 proxies in Consul", elsewhere);
+    assert_line(NEW, Place::SourceTasks, PlaceVerdict::Unknown, "not everything could be read", |world| {
+        elsewhere(world);
+        world.observed.problems.push(refused());
+    });
     let nowhere = |world: &mut World| {
         elsewhere(world);
         world.source.proxies = Ok(Vec::new());
@@ -140,6 +144,29 @@ pub(super) fn to_web(world: &mut World) {
     world.chained(own, &[]);
     let proxies = world.destination.proxies.values_mut().flatten().flatten();
     proxies.for_each(|proxy| proxy.task = Some(id(1)));
+}
+
+#[test]
+fn proxies_without_a_running_task_and_tasks_without_a_proxy_are_possible() {
+    assert_line(NEW, Place::DestinationTasks, PlaceVerdict::Ok, "1 of 1 proxy", to_web);
+    // The proxy of a task that ECS no longer knows
+    let part = format!("ECS does not run the tasks of 1 proxy, such as {} at 10.0.0.99", id(9));
+    let line = assert_line(NEW, Place::DestinationTasks, PlaceVerdict::Possible, &part, |world| {
+        to_web(world);
+        register(world.observed.clusters[0].catalog.as_mut().unwrap(), 9, CheckStatus::Passing);
+        for proxies in world.destination.proxies.values_mut().flatten() {
+            let address = "10.0.0.99".to_owned();
+            proxies.push(ConnectProxy { task: Some(id(9)), address, ..proxies[0].clone() });
+        }
+    });
+    assert_eq!(line.commands, [format!("ecs-mesh why {}", id(9))]);
+    // A running task that Consul has lost
+    let part = format!("1 of 1 proxy of web passing, but task {} is not registered", id(2));
+    assert_line(NEW, Place::DestinationTasks, PlaceVerdict::Possible, &part, |world| {
+        to_web(world);
+        let catalog = world.observed.clusters[0].catalog.as_mut().unwrap();
+        catalog.instances.retain(|instance| instance.task != id(2));
+    });
 }
 
 #[test]

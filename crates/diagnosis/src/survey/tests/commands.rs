@@ -14,10 +14,10 @@ fn commands_repeat_the_options_of_aws_that_the_survey_had() {
         });
         findings.into_iter().flat_map(|finding| finding.commands).collect()
     };
-    let why = format!("ecs-mesh why {} --cluster prod --region us-east-1", id(2));
+    let why = format!("ecs-mesh why {} --cluster prod", id(2));
     let given = commands(vec![("--profile", "on call"), ("--region", "us-east-1")]);
     for command in [
-        format!("{why} --profile 'on call'"),
+        format!("{why} --profile 'on call' --region us-east-1"),
         "ecs-mesh check --cluster prod --profile 'on call' --region us-east-1".to_owned(),
         "ecs-mesh path --to web --profile 'on call' --region us-east-1".to_owned(),
         "consul force-leave -prune ip-10-0-0-1".to_owned(),

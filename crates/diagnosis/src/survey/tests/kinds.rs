@@ -7,7 +7,8 @@ use crate::examples::{login_description, login_token, tokens};
 fn actions() -> [(PlannedAction, &'static str, &'static str, &'static str, &'static str); 12] {
     let (task_id, node) = (id(1).to_string(), cluster().to_string());
     let holder = || "service web".to_owned();
-    let stopped_long_ago = "its task 00000000000000000000000000000001 stopped so long ago that ECS does not know it";
+    let stopped_long_ago =
+        "ECS does not know its task 00000000000000000000000000000001: it stopped over an hour ago, or never existed";
     [
         (
             PlannedAction::Repair { task_id: task_id.clone(), instances: vec!["web-1".into()], checks: vec![] },
@@ -118,15 +119,14 @@ fn each_kind_of_action_is_a_finding_of_its_own() {
 #[test]
 fn several_actions_of_a_kind_are_one_finding_in_the_plural() {
     let finding = only(|world| of_plan(world).planned.extend([deregister(8), deregister(9)]));
-    assert_eq!((finding.title.as_str(), finding.objects.len()), ("2 instances in Consul have no running task", 2));
+    assert_eq!((finding.title.as_str(), finding.objects.len()), ("2 entries in Consul have no running task", 2));
 }
 
 #[test]
 fn action_that_one_command_does_has_it() {
-    let region = "--region us-east-1";
     let commands = [
-        ("lost-in-consul", vec![format!("ecs-mesh why {} --cluster prod {region}", id(1))]),
-        ("wrong-health", vec![format!("ecs-mesh why {} --cluster prod {region}", id(1))]),
+        ("lost-in-consul", vec![format!("ecs-mesh why {} --cluster prod", id(1))]),
+        ("wrong-health", vec![format!("ecs-mesh why {} --cluster prod", id(1))]),
         ("unused-login-tokens", vec!["consul acl token delete -id a".to_owned()]),
         ("dead-agents", vec!["consul force-leave -prune ip-10-0-0-1".to_owned()]),
         ("missing-node", Vec::new()),

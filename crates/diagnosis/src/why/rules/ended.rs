@@ -65,10 +65,16 @@ fn kept_in_consul(evidence: &TaskEvidence<'_>, left: &str, since: Timestamp) -> 
 }
 
 fn to_be_swept(evidence: &TaskEvidence<'_>, left: &str) -> String {
+    let cluster = cluster_name(evidence);
+    if evidence.background.lacks_stack {
+        return format!(
+            "{left}. There is no stack {} that deregisters them. To see what it would do: ecs-mesh sweep --dry-run --cluster {cluster}",
+            evidence.background.stack
+        );
+    }
     if let Some(unmanaged) = evidence.unmanaged() {
         return format!("{left} because {unmanaged}");
     }
-    let cluster = cluster_name(evidence);
     format!("{left}. The next sweep deregisters them. To sweep now: ecs-mesh sweep --cluster {cluster}")
 }
 

@@ -115,14 +115,15 @@ pub(super) fn lost(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let by = match evidence.done(&LogAction::Deregister) {
         Some(line) => format!("the controller deregistered it at {}", moment(line.at)),
         None if evidence.background.history.is_complete => "the controller's log shows no deregistration".to_owned(),
+        None if evidence.background.lacks_stack => "there is no log that says who deregistered it".to_owned(),
         None => "the controller's log could not be read, so it is unknown who deregistered it".to_owned(),
     };
     let what_to_do = if evidence.observed(&LogAction::Repair).is_some() {
         "The controller is in Mode=observe and changes nothing. Replace the task, or set Mode=act".to_owned()
-    } else if let Some(unmanaged) = evidence.unmanaged() {
-        format!("No sweep registers it again, because {unmanaged}")
     } else if evidence.background.lacks_stack {
         format!("Replace the task: there is no stack {} whose sweep registers it again", evidence.background.stack)
+    } else if let Some(unmanaged) = evidence.unmanaged() {
+        format!("No sweep registers it again, because {unmanaged}")
     } else {
         let tokens = evidence.background.tokens.as_ref();
         let gap = tokens.zip(member.claim(&expected)).and_then(|(tokens, claim)| tokens.gap(member, &claim));

@@ -335,9 +335,15 @@ fn task_that_ecs_has_forgotten_is_told_from_the_log() {
         forget(cluster);
         background.log(90, of_task("drain", "done"));
     });
-    // Consul still has its instance
-    let (cause, _) = because(|cluster, _| drop(cluster.tasks.remove(0)));
+    // Consul still has its instance, and there may be no stack whose sweep deregisters it
+    let (cause, sentence) = because(|cluster, _| drop(cluster.tasks.remove(0)));
     assert_eq!(cause, WhyCause::LeftInConsul);
+    assert!(sentence.contains("The next sweep deregisters them"), "{sentence}");
+    let (_, sentence) = because(|cluster, background| {
+        cluster.tasks.remove(0);
+        background.lacks_stack = true;
+    });
+    assert!(sentence.ends_with("There is no stack ecs-mesh-controller that deregisters them. To see what it would do: ecs-mesh sweep --dry-run --cluster prod"), "{sentence}");
 }
 
 #[test]
