@@ -167,9 +167,9 @@ impl Asking<'_> {
         if destinations.is_empty() && problems.is_empty() && is_nowhere(&source, &observed) {
             let name = &source.service.name;
             let near =
-                nearest_service(name, &observed).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+                nearest_service(name, &observed).map(|near| format!("Did you mean {near}? ")).unwrap_or_default();
             let reason = format!(
-                "no task of service {name:?} runs, and Consul has no proxy of it{near}. Check the name, the region and the cluster"
+                "no task of service {name:?} runs, and Consul has no proxy of it. {near}Check the name, the region and the cluster"
             );
             return Err(Failure::Message(reason));
         }

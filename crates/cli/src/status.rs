@@ -340,9 +340,10 @@ fn name(service: &ServiceStatus) -> String {
 }
 
 fn tasks(service: &ServiceStatus) -> String {
+    let least = if service.unsorted_tasks == 0 { "" } else { "at least " };
     match service.desired_tasks {
-        Some(desired) => format!("{} of {desired}", service.running_tasks),
-        None => service.running_tasks.to_string(),
+        Some(desired) => format!("{least}{} of {desired}", service.running_tasks),
+        None => format!("{least}{}", service.running_tasks),
     }
 }
 
@@ -377,6 +378,9 @@ fn tone(state: State) -> Tone {
 
 fn summary(report: &StatusReport) -> String {
     let total = report.services.len();
+    if total == 0 && !report.problems.is_empty() {
+        return "Which services the mesh has is unknown: not everything could be read".to_owned();
+    }
     if total == 0 {
         return "No service of the mesh was found".to_owned();
     }

@@ -106,6 +106,7 @@ pub(super) mod tests {
                 status: SweptStatus::Active,
                 tasks: 4,
                 mesh_tasks: 3,
+                unsorted_tasks: 0,
                 services: 2,
                 controllers: Vec::new(),
             }],

@@ -54,12 +54,13 @@ pub(super) fn cells(cluster: &SurveyedCluster) -> [String; 5] {
         SweptStatus::Deleted => "deleted",
         SweptStatus::Unread | SweptStatus::NotRead | SweptStatus::Other => "could not be read",
     };
+    let least = if cluster.unsorted_tasks == 0 { "" } else { "at least " };
     let controllers =
         if cluster.controllers.is_empty() { NOTHING_TO_SAY.to_owned() } else { cluster.controllers.join(", ") };
     [
         status.to_owned(),
-        cluster.services.to_string(),
-        cluster.mesh_tasks.to_string(),
+        format!("{least}{}", cluster.services),
+        format!("{least}{}", cluster.mesh_tasks),
         cluster.tasks.to_string(),
         controllers,
     ]

@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use audit::report::counted;
 use jiff::Timestamp;
 use mesh::{identity::MeshService, member::MemberTask, task::TaskPhase, tenancy::TenancyName, time::elapsed};
 use observe::{InspectedCluster, Inspection, MemberService, UntaggedTask};
@@ -127,6 +128,7 @@ impl<'a> Row<'a> {
             ecs_services: self.ecs_services.iter().map(|it| it.state.name.clone()).collect(),
             desired_tasks: self.desired(),
             running_tasks: running,
+            unsorted_tasks: self.cluster.unsorted.len(),
             instances: registered.map(|(all, _)| all),
             passing_instances: registered.map(|(_, passing)| passing),
             versions: self.versions(&living),
@@ -260,7 +262,7 @@ impl<'a> Row<'a> {
 
     /// Fewer tasks run than are wanted, and one has failed, or cannot be started.
     fn too_few(&self, running: usize, now: Timestamp) -> Option<String> {
-        let desired = self.desired().filter(|desired| running < *desired)?;
+        let desired = self.desired().filter(|desired| running < *desired && self.cluster.unsorted.is_empty())?;
         // An older failure is not why a task is missing now: ECS has started others since.
         let is_recent = |at: &Timestamp| elapsed(*at, now) < TIME_TO_RESTART;
         let failures = self
@@ -291,6 +293,13 @@ impl<'a> Row<'a> {
                 let ready = verdicts.iter().filter(|(_, verdict)| *verdict == TaskVerdict::Healthy).count();
                 let wanted = self.desired().unwrap_or(verdicts.len());
                 (State::Starting, format!("starting: {ready} of {wanted} tasks {} ready", verb(ready)))
+            }
+            _ if self.desired().is_some_and(|desired| running < desired) && !self.cluster.unsorted.is_empty() => {
+                let unsorted = counted(self.cluster.unsorted.len(), "task");
+                (
+                    State::Unknown,
+                    format!("unknown: {unsorted} of the cluster could not be read, and may be in the mesh"),
+                )
             }
             None if self.desired() == Some(0) => (State::ScaledToZero, "scaled to zero".to_owned()),
             _ if self.desired().is_some_and(|desired| running < desired) => (State::Starting, "starting".to_owned()),

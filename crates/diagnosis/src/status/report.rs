@@ -124,6 +124,8 @@ pub struct ServiceStatus {
     pub desired_tasks: Option<usize>,
     /// How many tasks run.
     pub running_tasks: usize,
+    /// How many tasks of the cluster may be its too: ECS does not describe them, or their definition could not be read.
+    pub unsorted_tasks: usize,
     /// How many of its instances Consul has; null if Consul could not be read.
     pub instances: Option<usize>,
     /// How many of these pass all checks.

@@ -321,6 +321,20 @@ fn listed_task_that_ecs_does_not_describe_is_no_leftover() {
 }
 
 #[test]
+fn tasks_that_could_not_be_read_make_no_service_lack_tasks() {
+    let without = |change: fn(&mut InspectedCluster)| {
+        verdict_after(|cluster| {
+            cluster.tasks.clear();
+            catalog(cluster).instances.clear();
+            change(cluster);
+        })
+    };
+    assert!(without(|_| {}).starts_with("0 of 2 desired tasks are running"), "{}", without(|_| {}));
+    let unknown = without(|cluster| cluster.unsorted = [id(1), id(2)].into());
+    assert_eq!(unknown, "unknown: 2 tasks of the cluster could not be read, and may be in the mesh");
+}
+
+#[test]
 fn login_tokens_that_name_no_task_of_the_clusters_are_counted_by_what_they_grant() {
     let cluster = healthy().arn;
     let login = |named: Option<&str>, service: &str, minutes: i64| {

@@ -105,6 +105,7 @@ fn clusters(evidence: &SurveyEvidence<'_>) -> Vec<SurveyedCluster> {
             status: swept.status,
             tasks: swept.found.get("livingTasks").copied().unwrap_or_default(),
             mesh_tasks: members.count(),
+            unsorted_tasks: read.iter().map(|read| read.unsorted.len()).sum(),
             services: services.collect::<BTreeSet<_>>().len(),
             controllers: controllers.collect(),
         }

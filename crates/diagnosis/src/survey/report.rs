@@ -54,6 +54,8 @@ pub struct SurveyedCluster {
     pub tasks: usize,
     /// How many of them are in the mesh.
     pub mesh_tasks: usize,
+    /// How many other tasks may be in the mesh: ECS does not describe them, or their definition could not be read.
+    pub unsorted_tasks: usize,
     /// The services of the mesh.
     pub services: usize,
     /// The controllers of consul-ecs that run in it, with their images.

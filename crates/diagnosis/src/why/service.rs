@@ -345,8 +345,8 @@ impl<'a> ServiceEvidence<'a> {
             self.observed.clusters.iter().flat_map(|cluster| &cluster.tasks).map(|it| it.task.arn.id().as_str());
         let mut begun = tasks.filter(|id| name.len() >= SHORT_ID && id.starts_with(name));
         match (begun.next(), nearest_service(name, self.observed)) {
-            (Some(task), _) => format!(". A task needs its whole ID: ecs-mesh why {task}"),
-            (None, Some(near)) => format!("; did you mean {near}?"),
+            (Some(task), _) => format!("A task needs its whole ID: ecs-mesh why {task}. "),
+            (None, Some(near)) => format!("Did you mean {near}? "),
             (None, None) => String::new(),
         }
     }
@@ -364,7 +364,7 @@ impl<'a> ServiceEvidence<'a> {
         }
         let Some(last) = self.lines().last() else {
             let sentence = format!(
-                "No service {name:?} found ({searched}){}. Check the name, the region and the cluster",
+                "No service {name:?} found ({searched}). {}Check the name, the region and the cluster",
                 self.meant()
             );
             return Conclusion::unknown(WhyCause::UnknownService, sentence);

@@ -170,9 +170,9 @@ fn service_that_is_gone_or_was_never_there_is_told_apart() {
 fn name_that_nothing_has_is_told_with_what_was_meant() {
     let observed = Inspection { clusters: vec![healthy()], problems: Vec::new() };
     let said = |name: &str| why_service(name, None, &observed, &background(), now()).conclusion;
-    assert!(said("wbe").contains("; did you mean web?"), "{}", said("wbe"));
+    assert!(said("wbe").contains(". Did you mean web? Check the name"), "{}", said("wbe"));
     let task = id(1).to_string();
-    let whole = format!(". A task needs its whole ID: ecs-mesh why {task}");
+    let whole = format!(". A task needs its whole ID: ecs-mesh why {task}. Check");
     let short: String = task.chars().take(8).collect();
     assert!(said(&short).contains(&whole), "{}", said(&short));
     assert!(said("payments").contains("Check the name"), "{}", said("payments"));
