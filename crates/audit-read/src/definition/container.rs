@@ -4,7 +4,6 @@
 use std::{ops::RangeInclusive, sync::OnceLock};
 
 use super::{
-    dialect::Dialect,
     field::{Field, List, Maybe, Text},
     reader::{MapReader, record},
 };
@@ -240,7 +239,6 @@ pub struct Variable {
     pub name: Field<Text>,
     pub value: Field<Text>,
     pub place: Place,
-    dialect: Dialect,
     /// The value as JSON, once it was read.
     json: OnceLock<Maybe<Result<Node, ParseError>>>,
 }
@@ -248,7 +246,7 @@ pub struct Variable {
 impl Variable {
     pub(super) fn read(reader: &MapReader<'_>) -> Self {
         let (name, value) = (reader.text("name"), reader.literal("value"));
-        Self { name, value, place: reader.place(), dialect: reader.dialect(), json: OnceLock::new() }
+        Self { name, value, place: reader.place(), json: OnceLock::new() }
     }
 
     /// The JSON in the value, with its places in `source`, the text of the file. Parts of it may be unknown. It is read once.
@@ -261,7 +259,7 @@ impl Variable {
                 let host = Node { value: Value::Text(text.0.clone()), place: self.value.place.clone() };
                 embedded_json(source, &host)
             };
-            let opened = self.dialect.open_placeholders(text.clone());
+            let opened = Text::opened(&text.0);
             // A placeholder in one of JSON's strings moves no place. Another one has to go before the text is JSON.
             let json = match read(text) {
                 Ok(mut node) if opened != *text => {

@@ -1,9 +1,5 @@
 //! The spelling of keys in each format.
 
-use document::with_holes;
-
-use super::field::Text;
-
 /// The spelling of a task definition's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
@@ -169,11 +165,6 @@ impl Dialect {
     /// <https://pkg.go.dev/encoding/json#Unmarshal>
     pub(super) fn matches_keys_in_any_case(self) -> bool {
         matches!(self, Self::Terraform | Self::TerraformPlan)
-    }
-
-    /// A text whose placeholders are unknown parts. In CloudFormation, `${Name}` is a forgotten `Fn::Sub`.
-    pub(super) fn open_placeholders(self, text: Text) -> Text {
-        if self.is_lenient() && text.0.contains("${") { text } else { Text(with_holes(&text.0).into_owned()) }
     }
 
     /// Whether numbers and booleans may be written as strings.

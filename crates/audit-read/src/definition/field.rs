@@ -1,6 +1,6 @@
 //! Values that may be absent or known only at deployment, and their places.
 
-use document::{HOLE, Place, Span};
+use document::{HOLE, Place, Span, with_holes};
 
 /// One value of a task definition.
 #[derive(Debug, Clone)]
@@ -92,6 +92,11 @@ impl Text {
     /// A text without unknown parts.
     pub fn known(text: &str) -> Self {
         Self(text.to_owned())
+    }
+
+    /// The text with the placeholders of other programs as unknown parts.
+    pub(super) fn opened(text: &str) -> Self {
+        Self(with_holes(text).into_owned())
     }
 
     /// The text, if it has no unknown parts.

@@ -1,6 +1,7 @@
 //! Task definitions as the rules read them: every value is known, absent, or unknown until deployment, and has a place.
 
 pub mod api;
+mod bare_variable;
 mod container;
 mod dialect;
 mod field;
@@ -15,6 +16,7 @@ mod volume;
 
 pub(crate) use self::undeclared::{DECLARE, forget_excerpts};
 pub use self::{
+    bare_variable::BareVariable,
     container::{
         Container, ContainerHealthCheck, DEFAULT_STOP_TIMEOUT, Dependency, MountPoint, PortMapping, RestartPolicy,
         Secret, Ulimit, Variable,

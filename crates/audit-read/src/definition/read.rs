@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     api::{Departure, SERVICE, Unread, departures, departures_from},
+    bare_variable::BareVariable,
     container::{
         Container, ContainerHealthCheck, Dependency, MountPoint, PortMapping, RestartPolicy, Secret, Ulimit, Variable,
     },
@@ -60,6 +61,7 @@ impl TaskDefinition {
                 repeated_keys: node.repeated_keys(),
                 departures,
                 unread,
+                bare_variables: if dialect.is_lenient() { BareVariable::in_definition(node) } else { Vec::new() },
                 undeclared: Vec::new(),
                 place: reader.place(),
                 shown_family: reader.shown("family"),

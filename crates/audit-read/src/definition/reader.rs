@@ -103,10 +103,6 @@ impl<'n> MapReader<'n> {
         self.node.place.clone()
     }
 
-    pub(super) fn dialect(&self) -> Dialect {
-        self.dialect
-    }
-
     fn child(&self, key: &str) -> Option<&'n Node> {
         if !self.dialect.matches_keys_in_any_case() {
             return self.node.get(&self.dialect.spell(key));
@@ -154,13 +150,13 @@ impl<'n> MapReader<'n> {
     /// A string in which placeholders of other programs are unknown parts: a name, an image, an ARN.
     pub(super) fn text(&self, key: &str) -> Field<Text> {
         let dialect = self.dialect;
-        self.field(key, move |node| text(node, dialect).map(|text| dialect.open_placeholders(text)), "a string")
+        self.field(key, move |node| text(node, dialect).map(|text| Text::opened(&text.0)), "a string")
     }
 
     /// A string under a name of the user's or of a driver.
     pub(super) fn own_text(&self, name: &str) -> Field<Text> {
         let Some(node) = self.node.get(name) else { return Field { value: Maybe::Absent, place: self.absent(name) } };
-        let text = text(node, self.dialect).map(|text| self.dialect.open_placeholders(text));
+        let text = text(node, self.dialect).map(|text| Text::opened(&text.0));
         Field { value: text.map_or(Maybe::Unknown, Maybe::Known), place: node.place.clone() }
     }
 
@@ -237,7 +233,7 @@ impl<'n> MapReader<'n> {
 
     /// The strings of a list, in which placeholders are unknown parts.
     pub(super) fn texts(&self, key: &str) -> List<Field<Text>> {
-        self.texts_by(key, |text| self.dialect.open_placeholders(text))
+        self.texts_by(key, |text| Text::opened(&text.0))
     }
 
     fn texts_by(&self, key: &str, read: impl Fn(Text) -> Text) -> List<Field<Text>> {
@@ -257,7 +253,7 @@ impl<'n> MapReader<'n> {
         let mut list = List::without_items(!node.is_unknown(), &node.place);
         list.is_present = true;
         for entry in node.entries() {
-            let name = self.dialect.open_placeholders(Text(entry.key.clone()));
+            let name = Text::opened(&entry.key);
             list.items.push(Field { value: Maybe::Known(name), place: Place::fixed(entry.key_span) });
         }
         list

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::{
+    bare_variable::BareVariable,
     dialect::Dialect,
     field::{Field, List, Text},
     reader::read_map,
@@ -20,6 +21,8 @@ pub struct IamRole {
     /// Absent means `/`.
     pub path: Field<Text>,
     pub tags: List<Tag>,
+    /// Texts with a variable that a lost `Fn::Sub` does not replace, in a template.
+    pub bare_variables: Vec<BareVariable>,
     /// The statements of its trust policy, if all of them are known: who may assume it.
     pub trust: Option<Vec<Statement>>,
     /// The statements of its policies, if all of them are in the input.
@@ -55,6 +58,7 @@ impl IamRole {
             name: reader.text("roleName"),
             path: reader.text("path"),
             tags: reader.maps("tags", Tag::read),
+            bare_variables: if dialect.is_lenient() { BareVariable::in_role(node) } else { Vec::new() },
             trust: trust.as_ref().and_then(|document| statements(std::slice::from_ref(document))),
             statements: policies.as_deref().and_then(statements),
             documents: trust.into_iter().chain(policies.into_iter().flatten()).collect(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     api::{Departure, Unread},
+    bare_variable::BareVariable,
     container::{Container, PortMapping},
     dialect::{Dialect, replace_words},
     field::{Field, List, Maybe, Text},
@@ -77,6 +78,8 @@ pub struct TaskDefinition {
     pub departures: Vec<Departure>,
     /// The values that no rule reads.
     pub unread: Vec<Unread>,
+    /// Texts with a variable that a lost `Fn::Sub` does not replace, in a template.
+    pub bare_variables: Vec<BareVariable>,
     /// References of it and of its services and roles to what the input does not declare.
     pub undeclared: Vec<Undeclared>,
     /// Its place in the file.
@@ -154,13 +157,14 @@ pub struct Refusal {
 
 /// Settings of consul-ecs, and the inputs of the modules that alone decide them. Source:
 /// <https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/modules/mesh-task/variables.tf>
-const INPUTS: [(&str, &str); 6] = [
+const INPUTS: [(&str, &str); 7] = [
     ("transparentProxy.enabled", "enable_transparent_proxy"),
     ("transparentProxy.consulDNS.enabled", "enable_consul_dns"),
     ("consulServers.defaults.tlsServerName", "tls_server_name"),
     ("consulServers.hosts", "consul_server_hosts"),
     ("consulServers.defaults.tls", "tls"),
     ("consulLogin.enabled", "acls"),
+    ("service.port", "port"),
 ];
 
 impl HashiCorpModule {

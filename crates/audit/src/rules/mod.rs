@@ -7,6 +7,7 @@ mod app_mesh_proxy;
 mod app_mesh_routes;
 mod app_mesh_settings;
 mod app_mesh_values;
+mod bare_variables;
 mod client_agent;
 mod client_configuration;
 mod client_script;
@@ -291,6 +292,7 @@ static RULES: &[&Rule] = &[
     &containers::ECS_SHELL_ENTRY_POINT,
     &dependencies::ECS_START_TIMEOUT_TOO_SHORT,
     &dependencies::ECS_START_TIMEOUT_UNUSED,
+    &bare_variables::ECS_SUB_MISSING,
     &dependencies::ECS_TIMEOUT_RANGE,
     &references::ECS_UNDECLARED_REFERENCE,
     &keys::ECS_UNKNOWN_KEY,

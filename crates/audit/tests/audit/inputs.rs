@@ -507,7 +507,7 @@ fn terraform_matches_the_keys_of_containers_in_any_case() {
 }
 
 #[test]
-fn a_placeholder_of_another_program_is_unknown_but_not_a_forgotten_sub() {
+fn a_placeholder_of_another_program_is_unknown() {
     let json = |name: &str| {
         format!(r#"{{ "family": "web", "containerDefinitions": [{{ "name": "{name}", "image": "a" }}] }}"#)
     };
@@ -524,11 +524,11 @@ fn a_placeholder_of_another_program_is_unknown_but_not_a_forgotten_sub() {
     };
     for placeholder in ["${NAME}", "<NAME>", "{{ must_env `NAME` }}", "web-${STAGE}"] {
         assert_eq!(found("task.json", &json(placeholder)), [""; 0], "{placeholder}");
-        let is_sub = placeholder.contains("${");
-        assert_eq!(found("task.yaml", &template(placeholder)).is_empty(), !is_sub, "{placeholder}");
+        assert_eq!(found("task.yaml", &template(placeholder)), [""; 0], "{placeholder}");
     }
     assert_eq!(found("task.json", &json("a b")), ["ecs-container-name a b"]);
-    assert_eq!(found("task.yaml", &template("${Name}")), ["ecs-container-name ${Name}"]);
+    let declared = |name: &str| format!("Parameters: {{ Name: {{ Type: String }} }}\n{}", template(name));
+    assert_eq!(found("task.yaml", &declared("${Name}")), ["ecs-sub-missing "]);
 }
 
 #[test]

@@ -260,3 +260,76 @@ fn a_module_of_which_a_file_is_missing_may_declare_more() {
     // The text of an editor has no other files.
     assert_eq!(ids(&findings_in("main.tf", &broken)), [""; 0]);
 }
+
+/// A template whose configuration has lost its `!Sub`.
+const WITHOUT_SUB: &str = r#"AWSTemplateFormatVersion: "2010-09-09"
+Parameters:
+  ServiceName: { Type: String, Default: web }
+Resources:
+  Role:
+    Type: AWS::IAM::Role
+    Properties:
+      Path: /consul-ecs/
+      Tags: [{ Key: consul.hashicorp.com.service-name, Value: !Ref ServiceName }]
+      AssumeRolePolicyDocument: {}
+  Web:
+    Type: AWS::ECS::TaskDefinition
+    Properties:
+      Family: !Ref ServiceName
+      NetworkMode: awsvpc
+      TaskRoleArn: !GetAtt Role.Arn
+      Volumes: [{ Name: consul_data }]
+      Tags: [{ Key: consul.hashicorp.com/mesh, Value: "true" }]
+      ContainerDefinitions:
+        - Name: consul-ecs-mesh-init
+          Image: public.ecr.aws/hashicorp/consul-ecs:0.10.1
+          Essential: false
+          Command: [mesh-init]
+          Environment:
+            - Name: CONSUL_ECS_CONFIG_JSON
+              Value: |
+                {
+                  "consulLogin": { "enabled": true },
+                  "consulServers": { "hosts": "consul.example.internal" },
+                  "service": { "name": "${ServiceName}", "port": 9090 },
+                  "transparentProxy": { "enabled": false }
+                }
+            - { Name: GREETING, Value: "Hello ${ServiceName}" }
+          MountPoints: [{ SourceVolume: consul_data, ContainerPath: /consul }]
+"#;
+
+#[test]
+fn a_lost_sub_is_one_finding_at_its_value() {
+    let of = |text: &str| {
+        let found = findings_in("template.yaml", text);
+        let about = ["ecs-sub-missing", "consul-service-name", "consul-task-role-tags", "consul-service-name-tag"];
+        let found = found.iter().filter(|finding| about.contains(&finding.rule.id));
+        found.map(|finding| (finding.file.position(finding.span.start).line, finding.rule.id)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(WITHOUT_SUB), [(26, "ecs-sub-missing")]);
+    for (from, to) in [
+        ("Value: |", "Value: !Sub |"),
+        // Another program may replace them.
+        ("\"${ServiceName}\", \"port\"", "\"${SERVICE}\", \"port\""),
+        ("Parameters:\n", "Transform: Own\nParameters:\n"),
+        ("Parameters:\n", "Transform: [AWS::LanguageExtensions, Own]\nParameters:\n"),
+        // A text that `Fn::Sub` writes.
+        ("Value: |", "Value: !Sub |\n                {\"service\": {\"name\": \"${!ServiceName}\"}}"),
+    ] {
+        assert!(WITHOUT_SUB.contains(from), "{from}");
+        assert_eq!(of(&WITHOUT_SUB.replacen(from, to, 1)), [], "{from} → {to}");
+    }
+    for (from, to, line) in [
+        ("Value: !Ref ServiceName", "Value: \"${ServiceName}\"", 9),
+        ("Path: /consul-ecs/", "Path: \"/${AWS::StackName}/\"", 8),
+        ("Family: !Ref ServiceName", "Family: \"${ServiceName}\"", 14),
+        ("consul-ecs:0.10.1", "consul-ecs:${ServiceName}", 21),
+    ] {
+        let text = WITHOUT_SUB.replacen("Value: |", "Value: !Sub |", 1);
+        assert!(text.contains(from), "{from}");
+        assert_eq!(of(&text.replacen(from, to, 1)), [(line, "ecs-sub-missing")], "{from} → {to}");
+    }
+    // In ECS's JSON, it is a placeholder.
+    let json = r#"{"family": "web", "containerDefinitions": [{"name": "web", "image": "example/web:${TAG}"}]}"#;
+    assert_eq!(ids(&findings_in("task.json", json)), [""; 0]);
+}

@@ -299,7 +299,7 @@ impl Walk {
         if is_number != matches!(accepts, Accepts::Whole(..)) && !is_lenient {
             return;
         }
-        let text = self.dialect.open_placeholders(Text(text.clone()));
+        let text = Text::opened(text);
         if let Some(whole) = text.whole().filter(|whole| !accepts.accept(whole) && !is_placeholder(whole)) {
             self.refuse(node, whole, accepts, at);
         }

@@ -87,7 +87,7 @@ fn functions_are_computed_from_literals_and_defaults() {
         ("!Sub '${Unnamed}'", "arn:…:appmesh:…:…:mesh/…/virtualGateway/…"),
         ("!Ref Mesh", "?"),
         ("!ImportValue x", "?"),
-        ("!Sub '${Known}-${Unknown}-${AWS::Region}-${Bucket.Arn}-${!Known}'", "shop-…-…-…-${Known}"),
+        ("!Sub '${Known}-${Unknown}-${AWS::Region}-${Bucket.Arn}-${!Known}'", "shop-…-…-…-…"),
         ("!Sub ['${a}.${b}.${Known}', {a: 1, b: !Ref Unknown, Known: own}]", "1.….own"),
         ("!Sub '${Hidden}'", "?"),
         ("!Sub 'x-${Hidden}'", "x-…"),
