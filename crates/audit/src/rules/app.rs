@@ -63,10 +63,18 @@ fn check_app_order(subject: &Subject<'_>, findings: &mut Findings) {
         if comes_first || after.has(app) != Some(false) || (serves(app) == Some(false) && is_helper) {
             continue;
         }
-        if !is_misspelt(subject, app, name) {
+        if !is_misspelt(subject, app, name) && !waits_for_the_end(app, name) {
             let severity = if is_served && serves(app) == Some(false) { Severity::Info } else { Severity::Warning };
             findings.add(wait_for(app, name, "HEALTHY").severity(severity));
         }
+    }
+}
+
+/// Whether a container waits for the end of the proxy: the rule about ends that never come reports that.
+fn waits_for_the_end(app: &Container, proxy: &str) -> bool {
+    match app.waits_for(proxy) {
+        Maybe::Known(dependency) => matches!(dependency.condition.text(), Some("COMPLETE" | "SUCCESS")),
+        Maybe::Absent | Maybe::Unknown => false,
     }
 }
 

@@ -22,8 +22,8 @@ fn check_sub_missing(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 fn draft(file: &Arc<SourceFile>, bare: &BareVariable, declared: &BTreeSet<String>) -> Option<Draft> {
-    let source = file.text.get(bare.span.start..bare.span.end)?;
-    // A text that `Fn::Sub` made of `${!Name}` is not in the file, nor is one of a parameter's default.
+    // `Fn::Sub` makes `${Name}` of `${!Name}`. A text of a parameter's default is elsewhere in the file.
+    let source = file.text.get(bare.span.start..bare.span.end).filter(|source| !source.contains("${!"))?;
     let is_lost = |variable: &&String| {
         let name = variable.split('.').next().unwrap_or_default();
         (declared.contains(name) || variable.starts_with("AWS::")) && source.contains(&format!("${{{variable}}}"))

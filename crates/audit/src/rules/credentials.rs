@@ -5,8 +5,8 @@ use crate::{
     spelling::nearest,
     subject::{AgentScript, CREDENTIALS, ConsulEcs, Feature, PlacedConfiguration, is_consul_ecs},
 };
-use audit_read::definition::{IamRole, Secret, Variable};
-use document::{HOLE, Span};
+use audit_read::definition::{IamRole, Secret, TaskDefinition, Variable};
+use document::{HOLE, Node, SourceFile, Span, trees};
 use mesh::consul_ecs::{GATEWAY_KIND_ENTITY_TAG, SERVICE_METHOD, SERVICE_NAME_ENTITY_TAG};
 
 /// The names of the agent's tokens in its configuration.
@@ -30,7 +30,7 @@ fn check_credential_in_plain(subject: &Subject<'_>, findings: &mut Findings) {
             if let Some(name) = variable.name.text().filter(|name| CREDENTIALS.contains(name))
                 && has_value(variable)
             {
-                findings.add(finding(container, variable, name));
+                findings.add(finding(container, variable, name, is_replaced_by_login(subject, container, name)));
             }
         }
     }
@@ -87,10 +87,19 @@ fn has_value(variable: &Variable) -> bool {
     variable.value.known().is_some_and(|value| !value.shown().is_empty())
 }
 
-fn finding(container: &Container, variable: &Variable, name: &str) -> Draft {
+/// Whether a container of consul-ecs logs in with the task's role, and needs no token.
+fn is_replaced_by_login(subject: &Subject<'_>, container: &Container, name: &str) -> bool {
+    let consul = subject.consul.as_ref().filter(|consul| name == TOKEN && consul.logs_in() == Some(true));
+    consul.is_some_and(|consul| consul.consul_ecs_containers().any(|own| std::ptr::eq(own, container)))
+}
+
+fn finding(container: &Container, variable: &Variable, name: &str, is_needless: bool) -> Draft {
     let message = format!("{} has {name} in plain text", container.label());
-    let help =
-        format!("put the value into Secrets Manager, refer to it under secrets as {name}, and replace the old value");
+    let help = if is_needless {
+        "remove it: the task logs in with its role (consulLogin.enabled). Revoke the token in Consul".to_owned()
+    } else {
+        format!("put the value into Secrets Manager, refer to it under secrets as {name}, and replace the old value")
+    };
     Draft::new(variable.name.span(), message, help).of(container)
 }
 
@@ -120,6 +129,10 @@ fn check_task_role_tags(subject: &Subject<'_>, findings: &mut Findings) {
         }
         return;
     };
+    if let Some(draft) = swapped(subject.definition, role) {
+        findings.add(draft);
+        return;
+    }
     let service = match consul.configured_name() {
         Maybe::Known(name) => Some(name.to_owned()),
         Maybe::Absent => consul.service_name(subject.definition),
@@ -138,6 +151,40 @@ fn check_task_role_tags(subject: &Subject<'_>, findings: &mut Findings) {
     if consul.configuration.flag("consulLogin.includeEntity", true) == Some(true) {
         findings.extend(without_get_role(role));
     }
+}
+
+/// A task role that is the execution role, and certainly no role of the mesh: the task refers to the wrong one of two.
+fn swapped(definition: &TaskDefinition, role: &IamRole) -> Option<Draft> {
+    let execution = definition.declared_execution_role.as_ref()?;
+    let is_same = execution.place.span == role.place.span && execution.file.name == role.file.name;
+    let has_tag =
+        |role: &IamRole| !matches!(role.tags.find_named(SERVICE_NAME_ENTITY_TAG, |tag| &tag.key), Maybe::Absent);
+    if !is_same || has_tag(role) || !(role.path.is_absent() || role.path.text() == Some("/")) {
+        return None;
+    }
+    let mut message =
+        "the task role is the execution role, which has neither the path nor the tag of a role of the mesh".to_owned();
+    let help = if let Some(name) = role_of_the_mesh(&role.file) {
+        message = format!("{message}; {name} has them");
+        format!("set taskRoleArn to the ARN of {name}: !GetAtt {name}.Arn")
+    } else {
+        format!("set taskRoleArn to another role, with the path {USUAL_PATH} and the tag {SERVICE_NAME_ENTITY_TAG}")
+    };
+    Some(Draft::new(definition.task_role.span(), message, help))
+}
+
+/// The only role of a template that has the tag of the mesh's roles.
+fn role_of_the_mesh(file: &SourceFile) -> Option<String> {
+    let trees = trees(file).ok()?;
+    let is_tag = |tag: &Node| tag.get("Key").and_then(Node::text) == Some(SERVICE_NAME_ENTITY_TAG);
+    let is_of_the_mesh = |resource: &Node| {
+        let properties = resource.get("Properties");
+        resource.get("Type").and_then(Node::text) == Some("AWS::IAM::Role")
+            && properties.is_some_and(|properties| properties.items_of("Tags").iter().any(is_tag))
+    };
+    let resources = trees.iter().flat_map(|tree| tree.entries_of("Resources"));
+    let mut roles = resources.filter(|entry| is_of_the_mesh(&entry.node)).map(|entry| entry.key.clone());
+    roles.next().filter(|_| roles.next().is_none())
 }
 
 /// With its entity, a login contains a call that the role has signed, and that Consul sends to IAM: for the role itself.
@@ -174,7 +221,8 @@ fn wrong_tag(role: &IamRole, key: &str, value: &str) -> Option<Draft> {
         }
         Maybe::Absent => {
             let help = format!("add the tag {key} with the value {value}");
-            Draft::new(role.place.span, format!("the task role has no tag {key}"), help)
+            let span = if role.tags.is_present { role.tags.place.span } else { role.place.span };
+            Draft::new(span, format!("the task role has no tag {key}"), help)
         }
         Maybe::Known(tag) => {
             let found = tag.value.text().filter(|found| *found != value)?;
@@ -192,6 +240,10 @@ pub(super) static CONSUL_GATEWAY_KIND_TAG: Rule =
 fn check_gateway_kind_tag(subject: &Subject<'_>) -> Option<Draft> {
     let (consul, role) = logs_in_as_role(subject).zip(subject.definition.declared_role.as_ref())?;
     if consul.version().is_some_and(|version| !Feature::GatewayKindTag.is_in(version)) {
+        return None;
+    }
+    // With the right role, the tag is most likely there.
+    if swapped(subject.definition, role).is_some() {
         return None;
     }
     wrong_tag(role, GATEWAY_KIND_ENTITY_TAG, consul.gateway?.as_str())
@@ -247,9 +299,13 @@ fn check_ca_certificates(subject: &Subject<'_>, findings: &mut Findings) {
             if let Some(draft) = connection.misspelt(container) {
                 findings.add(draft);
             } else if matches!(container.environment_has(connection.variable), Maybe::Absent) {
+                let same = consul_ecs.containers.iter().find(|other| connection.has_certificate(other));
+                let given = same.map_or_else(|| given.clone(), |other| connection.on(other));
                 let message = format!("{} has no {}, but {given} exists", container.label(), connection.variable);
-                let help =
-                    format!("add the secret {}, unless a public CA signed that certificate", connection.variable);
+                let help = format!(
+                    "add the secret {}, unless a public CA signed the certificate of this connection",
+                    connection.variable
+                );
                 findings.add(Draft::new(container.secrets.place.span, message, help).of(container));
             }
         }
@@ -308,13 +364,10 @@ fn no_certificate(text: &str) -> Option<&'static str> {
 
 /// A certificate that some container has.
 fn given(consul_ecs: &ConsulEcs<'_, '_>) -> Option<String> {
-    let has = |container: &Container, connection: &Connection| {
-        matches!(container.environment_has(connection.variable), Maybe::Known(()))
-    };
     consul_ecs.containers.iter().find_map(|container| {
-        let connection = CONNECTIONS.iter().find(|connection| has(container, connection));
-        let variable = connection.map(|connection| connection.variable).or_else(|| older(container))?;
-        Some(format!("{variable} on {}", container.label()))
+        let connection = CONNECTIONS.iter().find(|connection| connection.has_certificate(container));
+        let of_older = || Some(format!("{} on {}", older(container)?, container.label()));
+        connection.map(|connection| connection.on(container)).or_else(of_older)
     })
 }
 
@@ -327,6 +380,15 @@ fn older(container: &Container) -> Option<&'static str> {
 }
 
 impl Connection {
+    fn has_certificate(&self, container: &Container) -> bool {
+        matches!(container.environment_has(self.variable), Maybe::Known(()))
+    }
+
+    /// Its variable on a container, as users read it.
+    fn on(&self, container: &Container) -> String {
+        format!("{} on {}", self.variable, container.label())
+    }
+
     /// Reports a secret that has the variable's name with a mistake.
     fn misspelt(&self, container: &Container) -> Option<Draft> {
         let variables = || CONNECTIONS.iter().map(|connection| connection.variable);

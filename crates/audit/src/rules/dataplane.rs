@@ -4,7 +4,12 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{entry_point::is_misspelt_copy, images::hashicorp_s, prelude::*};
+use super::{
+    entry_point::is_misspelt_copy,
+    fixes::{USUAL_DIRECTORY, usual_directory},
+    images::hashicorp_s,
+    prelude::*,
+};
 use crate::subject::{Feature, Software, go_flag, image_of};
 use audit_read::definition::ContainerHealthCheck;
 
@@ -16,10 +21,21 @@ fn check_dataplane_missing(subject: &Subject<'_>) -> Option<Draft> {
     // A proxy of the other generation is reported by the rule about mixed generations.
     let lacks_it = consul.is_complete && consul.dataplane.is_none() && consul.sidecar_proxy.is_none();
     (lacks_it && is_certainly_of_the_dataplane(consul)).then(|| {
+        if let Some(renamed) = consul.apps.iter().find(|app| has_dataplane_image(app)) {
+            let label = renamed.label();
+            let message = format!("the container consul-dataplane is missing, and {label} has its image");
+            let help = format!("rename {label} to consul-dataplane, also where other containers wait for it");
+            return Draft::new(renamed.name.span(), message, help).of(renamed);
+        }
         let message = "the container consul-dataplane is missing";
         let help = "add it: Consul Dataplane's image, started by /consul/consul-ecs envoy-entrypoint";
         Draft::new(subject.definition.span(), message, help)
     })
+}
+
+/// Whether a container has the image of Consul Dataplane, under any name.
+pub(super) fn has_dataplane_image(container: &Container) -> bool {
+    image_of(container).and_then(|image| image.software()) == Some(Software::Dataplane)
 }
 
 pub(super) static CONSUL_DATAPLANE_IMAGE: Rule =
@@ -92,9 +108,6 @@ fn starts_with_a_flag(dataplane: &Container) -> bool {
     dataplane.command.items.first().and_then(Field::known).is_some_and(|word| word.head().starts_with('-'))
 }
 
-/// The default bootstrap directory.
-const USUAL: &str = "/consul";
-
 /// Whether the program is certainly not at the path in the entry point. An image may contain one at another path.
 fn is_elsewhere(dataplane: &Container, words: &[&str], directory: Option<&str>) -> bool {
     let is_of_another_image = words.first().is_some_and(|program| {
@@ -104,8 +117,8 @@ fn is_elsewhere(dataplane: &Container, words: &[&str], directory: Option<&str>) 
     });
     is_of_another_image
         || words.first() == Some(&"/consul/consul-ecs")
-            && directory.is_some_and(|directory| directory != USUAL)
-            && matches!(dataplane.mount_at(USUAL), Maybe::Absent)
+            && directory.is_some_and(|directory| directory != USUAL_DIRECTORY)
+            && matches!(dataplane.mount_at(USUAL_DIRECTORY), Maybe::Absent)
 }
 
 pub(super) static CONSUL_DATAPLANE_COMMAND: Rule =
@@ -166,8 +179,10 @@ fn check_dataplane_command(subject: &Subject<'_>) -> Option<Draft> {
         None => format!("{label} starts without -config-file"),
     };
     let place = &dataplane.command.place;
-    let fix = Fix::set(place, vec!["consul-dataplane", "-config-file", file.as_str()]);
-    let help = format!("set its command to [\"consul-dataplane\", \"-config-file\", \"{file}\"]");
+    let usual = usual_directory(consul, dataplane);
+    let fix = Fix::set(place, vec!["consul-dataplane", "-config-file", file.as_str()]).filter(|_| usual.is_none());
+    let help =
+        format!("set its command to [\"consul-dataplane\", \"-config-file\", \"{file}\"]{}", usual.unwrap_or_default());
     Some(Draft::new(place.span, message, help).of(dataplane).fix(fix))
 }
 

@@ -8,6 +8,7 @@ use petgraph::{
 };
 
 use super::prelude::*;
+use crate::spelling::nearest;
 use audit_read::definition::{ContainerHealthCheck, Dependency, Order};
 
 /// The conditions of dependencies.
@@ -114,22 +115,25 @@ fn check_dependency_essential(subject: &Subject<'_>, findings: &mut Findings) {
         let Some(condition) = condition else { continue };
         let is_elsewhere = subject.has_own_end(other) || subject.must_wait_for(container, other);
         let is_essential = other.is_essential() == Some(true);
-        if !(is_essential || subject.runs_until_the_end(other)) || is_elsewhere || is_itself(container, other) {
+        let runs_on = subject.runs_until_the_end(other);
+        if !(is_essential || runs_on) || is_elsewhere || is_itself(container, other) {
             continue;
         }
         let (label, awaited) = (container.label(), other.label());
-        if !is_essential {
-            let message =
-                format!("{label} waits for the end of {awaited} ({condition}), which runs as long as the task");
-            let draft = Draft::new(dependency.condition.span(), message, "remove the dependency, or wait for START");
-            findings.add(draft.of(container).effect(NEVER));
-            continue;
-        }
-        let message = format!("{label} waits for the end of {awaited} ({condition}), which is essential");
-        let help = format!("set essential to false on {awaited}, or wait for another condition");
-        let why = if other.essential.is_absent() { "essential by default" } else { "essential" };
-        let draft = Draft::new(dependency.condition.span(), message, help).of(container);
-        findings.add(draft.note(other.essential.span(), why));
+        let why = if is_essential { "is essential" } else { "runs as long as the task" };
+        let message = format!("{label} waits for the end of {awaited} ({condition}), which {why}");
+        let has_check = other.has_health_check() == Some(true) || subject.must_be_checked(other);
+        let help = match (runs_on, has_check) {
+            (true, true) => "wait for HEALTHY".to_owned(),
+            (true, false) => "remove the dependency, or wait for START".to_owned(),
+            (false, true) => format!("set essential to false on {awaited}, or wait for HEALTHY"),
+            (false, false) => format!("set essential to false on {awaited}, or wait for START"),
+        };
+        let fix = Fix::set(&dependency.condition.place, "HEALTHY").filter(|_| runs_on && has_check);
+        let draft = Draft::new(dependency.condition.span(), message, help).of(container).fix(fix);
+        let essential = if other.essential.is_absent() { "essential by default" } else { "essential" };
+        let draft = if is_essential { draft.note(other.essential.span(), essential) } else { draft.effect(NEVER) };
+        findings.add(draft);
     }
 }
 
@@ -185,16 +189,24 @@ fn check_dependency_unknown(subject: &Subject<'_>, findings: &mut Findings) {
         for dependency in &container.depends_on.items {
             let Some(name) = dependency.container.text() else { continue };
             if matches!(subject.order().container(name), Maybe::Absent) && !subject.misses(name) {
-                let mut known: Vec<String> = containers.iter().take(SHOWN).map(Container::label).collect();
-                if containers.len() > SHOWN {
-                    known.push("…".to_owned());
-                }
                 let message = format!("{} waits for {name}, which does not exist", container.label());
-                let help = format!("use one of {}, or remove the dependency", known.join(", "));
+                let others = || containers.iter().filter(|other| !is_itself(container, other));
+                let help = match nearest(name, others().filter_map(|other| other.name.text())) {
+                    Some(meant) => format!("did you mean {meant}?"),
+                    None => format!("use one of {}, or remove the dependency", known(others())),
+                };
                 findings.add(Draft::new(dependency.container.span(), message, help).of(container));
             }
         }
     }
+}
+
+/// The names of the first containers.
+fn known<'d>(containers: impl Iterator<Item = &'d Container>) -> String {
+    let mut containers = containers.map(Container::label);
+    let mut shown: Vec<String> = containers.by_ref().take(SHOWN).collect();
+    shown.extend(containers.next().map(|_| "…".to_owned()));
+    shown.join(", ")
 }
 
 /// The default interval of health checks, in seconds.

@@ -37,16 +37,21 @@ fn check_secrets_execution_role(subject: &Subject<'_>, findings: &mut Findings) 
         // One finding for each statement that is wrong, or for what is missing.
         let at = statement_of(permission).map(|statement| statement.span.start);
         if reported.insert((call.action, at)) {
-            let purpose = format!("{what} needs {}", call.action);
-            findings
-                .extend(refused(role, "execution role", call.action, permission, &purpose).map(|it| it.of(container)));
+            let actions = calls.iter().map(|call| call.action).collect::<Vec<_>>().join(" or ");
+            let purpose = format!("{what} needs {actions}");
+            findings.extend(refused(role, "execution role", &actions, permission, &purpose).map(|it| it.of(container)));
         }
     }
 }
 
 /// The calls for a secret, one of which must be allowed: of a reference that is not known, it may be either.
 fn calls_for(secret: &Secret) -> Vec<Call<'static>> {
-    let Some(reference) = secret.value_from.known().map(|text| text.0.as_str()) else { return Vec::new() };
+    let unknown = HOLE.to_string();
+    let reference = match &secret.value_from.value {
+        Maybe::Known(text) => text.0.as_str(),
+        Maybe::Unknown => unknown.as_str(),
+        Maybe::Absent => return Vec::new(),
+    };
     let secret = |arn: &[&str]| {
         let exact = arn.join(":").replace(HOLE, "*");
         Call { action: "secretsmanager:GetSecretValue", resources: vec![format!("{exact}-*"), exact] }

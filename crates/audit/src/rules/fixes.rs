@@ -1,6 +1,6 @@
 //! Fixes that several rules offer.
 
-use audit_read::definition::{Container, TaskDefinition};
+use audit_read::definition::{Container, Maybe, TaskDefinition};
 use serde_json::{Value, json};
 
 use crate::{
@@ -25,6 +25,21 @@ pub(super) fn mount(
     }
     Some(fix)
 }
+
+/// What else corrects a mount that is missing at the configured directory: the directory, if the container mounts a volume at
+/// the usual one. Then it is not certain which of the two is wrong.
+pub(super) fn usual_directory(consul: &ConsulTask<'_>, container: &Container) -> Option<String> {
+    let directory = consul.shared_directory().filter(|directory| *directory != USUAL_DIRECTORY)?;
+    if !matches!(container.mount_at(directory), Maybe::Absent) {
+        return None;
+    }
+    let Maybe::Known(mount) = container.mount_at(USUAL_DIRECTORY) else { return None };
+    let volume = mount.source_volume.text()?;
+    Some(format!(", or set bootstrapDir to {USUAL_DIRECTORY}, where {} mounts {volume}", container.label()))
+}
+
+/// The default of `bootstrapDir`.
+pub(super) const USUAL_DIRECTORY: &str = "/consul";
 
 /// The edits that set a value of the configuration, also in health-sync's copy: both must be equal.
 pub(super) fn configure(

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::json;
 
-use super::{fixes::configure, prelude::*};
+use super::{dataplane::has_dataplane_image, fixes::configure, prelude::*};
 use crate::subject::{PlacedConfiguration, is_observer};
 use audit_read::definition::PortMapping;
 use mesh::consul_ecs::GatewayKind;
@@ -27,8 +27,8 @@ pub(super) static CONSUL_GATEWAY_APP: Rule =
 
 fn check_gateway_app(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
-    // A container of unknown name may be the proxy.
-    let is_app = |app: &&&Container| app.name.text().is_some() && !is_observer(app);
+    // A container of unknown name may be the proxy, and one with its image is the proxy under another name.
+    let is_app = |app: &&&Container| app.name.text().is_some() && !is_observer(app) && !has_dataplane_image(app);
     for app in consul.apps.iter().filter(is_app) {
         let port = app.port_mappings.items.iter().find_map(|mapping| mapping.container_port.known());
         if let Some(port) = port.filter(|_| app.is_essential() == Some(true)) {

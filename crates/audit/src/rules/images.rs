@@ -96,7 +96,11 @@ fn check_image_generation(subject: &Subject<'_>, findings: &mut Findings) {
     let image = container.image.known().map(Text::shown).unwrap_or_default();
     let releases = consul.generation.releases();
     let message = format!("{image} does not fit these containers, which belong to consul-ecs {releases}");
-    let help = format!("use an image of consul-ecs {releases}, or the containers of the image's generation");
+    let fits = |other: &&Container| consul_ecs_version(other).is_some_and(|version| consul.generation.fits(version));
+    let help = match consul.consul_ecs_containers().find(fits).map(|other| (other, other.image.known())) {
+        Some((other, Some(own))) => format!("use the image of {}: {}", other.label(), own.shown()),
+        _ => format!("use an image of consul-ecs {releases}, or the containers of the image's generation"),
+    };
     let draft = Draft::new(container.image.span(), message, help).of(container);
     findings.add(strangers.fold(draft, |draft, other| draft.note(other.image.span(), "this image as well")));
 }

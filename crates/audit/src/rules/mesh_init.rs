@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     entry_point::wrong_start,
-    fixes::mount,
+    fixes::{mount, usual_directory},
     prelude::*,
     proxy::{volume_at, wait_for},
 };
@@ -208,8 +208,10 @@ fn missing(
     findings: &mut Findings,
 ) {
     let message = format!("{} mounts nothing at {path}", mesh_init.label());
-    let help = format!("mount the volume {volume} at {path}");
-    let fix = mount(subject.definition, mesh_init, volume, path, read_only);
+    let consul = subject.consul.as_ref();
+    let usual = consul.and_then(|consul| usual_directory(consul, mesh_init)).filter(|_| path != BINARY_DIRECTORY);
+    let fix = mount(subject.definition, mesh_init, volume, path, read_only).filter(|_| usual.is_none());
+    let help = format!("mount the volume {volume} at {path}{}", usual.unwrap_or_default());
     findings.add(Draft::new(mesh_init.mount_points.place.span, message, help).of(mesh_init).fix(fix));
 }
 

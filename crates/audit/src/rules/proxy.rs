@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use super::{fixes::mount, prelude::*};
+use super::{
+    fixes::{mount, usual_directory},
+    prelude::*,
+};
 use audit_read::definition::{TaskDefinition, Ulimit};
 
 pub(super) static CONSUL_PROXY_ORDER: Rule =
@@ -76,8 +79,10 @@ fn check_proxy_mount(subject: &Subject<'_>, findings: &mut Findings) {
         Maybe::Absent => {
             let message = format!("{} mounts nothing at {directory}", proxy.label());
             let volume = wanted.unwrap_or("consul_data");
-            let fix = mount(subject.definition, proxy, volume, directory, true);
-            let help = format!("mount the volume {volume} at {directory}, read-only");
+            let usual = usual_directory(consul, proxy);
+            let fix = mount(subject.definition, proxy, volume, directory, true).filter(|_| usual.is_none());
+            let help =
+                format!("mount the volume {volume} at {directory}, read-only{}", usual.as_deref().unwrap_or_default());
             findings.add(Draft::new(proxy.mount_points.place.span, message, help).of(proxy).fix(fix));
         }
         Maybe::Known(mount) => {

@@ -3,7 +3,10 @@
 use super::prelude::*;
 use crate::{
     subject::{Release, Software, image_of, line_of, release_of, releases_of},
-    versions::{Defect, Need, Program, consul_of, defects_of, has_ended, lines_of, supports, supports_envoy, table},
+    versions::{
+        Defect, Need, Program, consul_of, defects_of, has_ended, lines_of, newest_of, newest_partner, supports,
+        supports_envoy, table,
+    },
 };
 
 pub(super) static CONSUL_RELEASE_DEFECT: Rule =
@@ -37,12 +40,42 @@ fn draft(subject: &Subject<'_>, container: &Container, program: Program, release
     let is_withdrawn = defects.iter().any(|defect| defect.is_withdrawn);
     let state = if is_withdrawn { "is withdrawn".to_owned() } else { format!("has {number}") };
     let message = format!("{program} {release} {state}");
-    let draft = Draft::new(container.image.span(), message, last.action.clone()).of(container);
+    let draft = Draft::new(container.image.span(), message, action(subject, program, last)).of(container);
     let draft = draft.effect(what.join("; "));
     let draft = draft.corrected_in(last.fixed_in.filter(|_| program == Program::ConsulEcs));
     // The mesh gateway may be in another input.
     let is_unseen = |defect: &&Defect| defect.needs == Some(Need::MeshGateway) && !subject.is_beside_mesh_gateway;
     Some(if defects.iter().all(is_unseen) { draft.severity(Severity::Info) } else { draft })
+}
+
+/// What to do about a defect. Where the release that corrects it does not go with the other program of the task, it names one
+/// that does.
+fn action(subject: &Subject<'_>, program: Program, defect: &Defect) -> String {
+    let Defect { action, fixed_in: Some(fixed), .. } = defect else { return defect.action.clone() };
+    let Some(consul) = &subject.consul else { return action.clone() };
+    let is_split = |consul_ecs: Release, dataplane: Release| {
+        supports((Program::ConsulEcs, consul_ecs), (Program::Dataplane, dataplane)) == Some(false)
+    };
+    let line_of = |container, wanted| line_of(container).filter(|(found, _)| *found == wanted).map(|(_, line)| line);
+    match program {
+        Program::Dataplane => {
+            let ours = consul.consul_ecs_containers().find_map(|container| line_of(container, Program::ConsulEcs));
+            let ours = ours.filter(|ours| is_split(*ours, fixed.in_line()));
+            match ours.and_then(|ours| Some((ours, newest_partner(ours).filter(|newest| newest >= fixed)?))) {
+                Some((ours, newest)) => format!("use {program} {newest}, which goes with consul-ecs {ours}"),
+                None => action.clone(),
+            }
+        }
+        Program::ConsulEcs => {
+            let theirs = consul.dataplane.and_then(|dataplane| line_of(dataplane, Program::Dataplane));
+            let theirs = theirs.filter(|theirs| is_split(fixed.in_line(), *theirs));
+            match theirs.and_then(|_| newest_partner(fixed.in_line())) {
+                Some(newest) => format!("{action}, together with {} {newest}", Program::Dataplane),
+                None => action.clone(),
+            }
+        }
+        Program::Consul => action.clone(),
+    }
 }
 
 /// Whether the definition certainly does not use a feature.
@@ -203,6 +236,7 @@ pub(super) static CONSUL_IMAGE_TAG: Rule =
 
 fn check_image_tag(subject: &Subject<'_>, findings: &mut Findings) {
     for container in subject.containers_of_consul() {
+        findings.extend(moving_tag(subject, container));
         let Some(image) = hashicorp_s_image(container).filter(|image| !image.contains('@')) else { continue };
         let Some((repository, tag)) = image.rsplit_once(":v") else { continue };
         if Release::in_tag(tag).is_none() {
@@ -213,6 +247,36 @@ fn check_image_tag(subject: &Subject<'_>, findings: &mut Findings) {
         findings.add(Draft::new(container.image.span(), message, format!("write {tag}")).of(container).fix(fix));
     }
 }
+
+/// An image without a release: its next task may run another one.
+fn moving_tag(subject: &Subject<'_>, container: &Container) -> Option<Draft> {
+    let reference = container.image.text().filter(|reference| !reference.contains('@'))?;
+    let image = image_of(container)?;
+    let is_proxy =
+        subject.consul.as_ref().and_then(|consul| consul.dataplane).is_some_and(|it| std::ptr::eq(it, container));
+    let program = match image.software()? {
+        Software::ConsulEcs if !is_proxy => Program::ConsulEcs,
+        Software::Dataplane if is_proxy => Program::Dataplane,
+        // Another rule reports the image of another program.
+        _ => return None,
+    };
+    let what = match image.tag.as_deref() {
+        None => "has no tag, which means latest",
+        Some("latest") => "has the tag latest",
+        Some(_) => return None,
+    };
+    let consul_ecs = subject.consul.as_ref().and_then(ConsulTask::version).filter(|_| program == Program::Dataplane);
+    let newest = match consul_ecs.and_then(|version| newest_partner(version.in_line())) {
+        Some(partner) => partner,
+        None => newest_of(program, *lines_of(program).last()?)?,
+    };
+    let message = format!("the image {reference} of {} {what}: it is another release one day", container.label());
+    let help = format!("pin a release: {newest} is the newest known (as of {})", table().as_of);
+    let draft = Draft::new(container.image.span(), message, help).of(container).severity(Severity::Info);
+    Some(draft.effect(MOVING))
+}
+
+const MOVING: &str = "a task that starts later may get another release, which does not fit the other containers";
 
 pub(super) static CONSUL_RELEASE_UNKNOWN: Rule =
     Rule::of_task(page!("consul-release-unknown"), Applies::ConsulAndController, check_release_unknown);

@@ -55,7 +55,9 @@ fn check_service_port(subject: &Subject<'_>, findings: &mut Findings) {
             // With several mapped ports, none may be the service's: the app may serve the mesh at 127.0.0.1 only.
             if is_single(&ports) && listeners.all(|(_, other)| other == ports) {
                 let message = format!("the service's port is {wanted}, but {} listens on {port}", app.label());
-                let help = format!("set service.port to {port}, or map {wanted} as well");
+                let help = format!(
+                    "set service.port to {port}. If the app really listens on {wanted}, change its containerPort to {wanted}"
+                );
                 findings.add(Draft::new(place.span, message, help).of(app).note(app.span(), "listens there"));
             }
         }

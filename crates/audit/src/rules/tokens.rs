@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::prelude::*;
+use super::{prelude::*, proxy::volume_at};
 use crate::Deployment;
 use audit_read::definition::{Secret, TaskDefinition};
 use mesh::{
@@ -22,8 +22,11 @@ pub(super) static CONSUL_SERVICE_TOKEN: Rule =
     Rule::of_task(page!("consul-service-token"), Applies::ConsulClient, check_service_token);
 
 fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul) = subject.consul.as_ref().filter(|consul| agent_has_token(consul)) else { return };
-    if consul.logs_in() != Some(false) {
+    let Some(consul) = &subject.consul else { return };
+    if consul.logs_in() == Some(true) {
+        findings.extend(unshared_token(consul));
+    }
+    if !agent_has_token(consul) || consul.logs_in() != Some(false) {
         return;
     }
     let mut report = |container: &Container, message: String| {
@@ -43,6 +46,32 @@ fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
         let label = health_sync.label();
         report(health_sync, format!("{label} has no token and no login, so the service's checks stay critical"));
     }
+}
+
+/// health-sync reads the token that mesh-init got from its login, in a file of the bootstrap directory. Source:
+/// <https://github.com/hashicorp/consul-ecs/blob/v0.6.0/subcommand/health-sync/command.go>
+fn unshared_token(consul: &ConsulTask<'_>) -> Option<Draft> {
+    let (health_sync, mesh_init, directory) = (consul.health_sync?, consul.mesh_init?, consul.shared_directory()?);
+    let wanted = volume_at(mesh_init, directory)?;
+    let label = health_sync.label();
+    let (span, message) = match health_sync.mount_at(directory) {
+        Maybe::Absent if health_sync.lacks_mount_above(directory) && health_sync.volumes_from.is_certainly_empty() => {
+            let message = format!("{label} mounts nothing at {directory}, where mesh-init puts the token of the login");
+            (health_sync.mount_points.place.span, message)
+        }
+        Maybe::Known(mount) => {
+            let found = mount.source_volume.text().filter(|found| *found != wanted)?;
+            let message = format!("{label} mounts {found} at {directory}, but the token of the login is on {wanted}");
+            (mount.source_volume.span(), message)
+        }
+        Maybe::Absent | Maybe::Unknown => return None,
+    };
+    let help = format!("mount the volume {wanted} at {directory}, as mesh-init does");
+    Some(
+        Draft::new(span, message, help)
+            .of(health_sync)
+            .effect("health-sync fails, and the service's checks stay critical"),
+    )
 }
 
 /// Whether the agent certainly has a token: from a variable, or from a login in its script.

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde_json::json;
 
 use super::prelude::*;
-use audit_read::definition::TaskDefinition;
+use crate::spelling::misspelt;
+use audit_read::definition::{TaskDefinition, api::Fault};
 use document::Span;
 
 pub(super) static CONSUL_DATAPLANE_USERS: Rule =
@@ -130,7 +131,7 @@ pub(super) static CONSUL_TRANSPARENT_PROXY_LAUNCH_TYPE: Rule = Rule::once_per_ta
 
 fn check_transparent_proxy_launch_type(subject: &Subject<'_>) -> Option<Draft> {
     let consul = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true))?;
-    let span = outside_of_ec2(subject.definition)?;
+    let span = outside_of_ec2(subject.definition).filter(|_| !has_misspelt_compatibilities(subject.definition))?;
     let message = "transparent proxy is on, but the task may run outside of EC2";
     let dns = if consul.configuration.flag(DNS_SETTING, false) == Some(true) {
         format!(" and {DNS_SETTING}")
@@ -142,6 +143,20 @@ fn check_transparent_proxy_launch_type(subject: &Subject<'_>) -> Option<Draft> {
     let note = if is_default { "on by default" } else { "transparent proxy is on" };
     let place = consul.configuration.place_of("transparentProxy.enabled");
     Some(Draft::new(span, message, help).note(place.span, note))
+}
+
+/// Whether a key is probably meant to say where the task runs: other rules report it.
+fn has_misspelt_compatibilities(definition: &TaskDefinition) -> bool {
+    let is_meant = |key: &str| {
+        let name = "requires_compatibilities";
+        key != name && misspelt(key, [name]).is_some()
+    };
+    let keys = definition.departures.iter().filter_map(|departure| match &departure.fault {
+        Fault::UnknownKey { key, .. } => Some(key.as_str()),
+        _ => None,
+    });
+    let arguments = definition.module.iter().flat_map(|module| &module.arguments);
+    keys.chain(arguments.map(|argument| argument.name.as_str())).any(is_meant)
 }
 
 /// What says that a task may run where no container gets `NET_ADMIN`. Managed instances are EC2 instances that grant it:

@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::string_slice, clippy::unwrap_used)]
 
+mod advice;
 mod arbitrary;
 mod baseline;
 mod cdk;

@@ -314,3 +314,51 @@ fn a_role_of_an_excerpt_is_not_judged() {
     let excerpt = format!("{}      AssumeRolePolicyDocument: {{}}\n{}", &TEMPLATE[..start], &TEMPLATE[end..]);
     assert_eq!(ids(&findings_in("template.yaml", &excerpt)), [""; 0]);
 }
+
+#[test]
+fn a_secret_of_unknown_kind_needs_one_of_two_permissions() {
+    let unknown = TEMPLATE
+        .replacen("Resources:\n", "Parameters: { Licence: { Type: String } }\nResources:\n", 1)
+        .replacen("ValueFrom: /web/licence", "ValueFrom: !Ref Licence", 1)
+        .replacen("            - { Name: PASSWORD, ValueFrom: !Sub \"${Database}:password::\" }\n", "", 1)
+        .replacen("            - { Name: KEY, ValueFrom: \"arn:aws:secretsmanager:eu-west-1:123456789012:secret:key-AbCdEf\" }\n", "", 1);
+    let found = |from: &str, to: &str| {
+        assert!(unknown.contains(from), "{from}");
+        let found = findings_in("template.yaml", &unknown.replacen(from, to, 1));
+        found.into_iter().map(|finding| format!("{}: {}", finding.rule.id, finding.message)).collect::<Vec<_>>()
+    };
+    let secrets = "Action: [secretsmanager:GetSecretValue]";
+    assert_eq!(found(secrets, secrets), [""; 0]);
+    assert_eq!(found(secrets, "Action: [secretsmanager:DescribeSecret]"), [""; 0], "it may be a parameter");
+    assert_eq!(found("ssm:GetParameters", "ssm:DescribeParameters"), [""; 0], "it may be a secret");
+    let neither = unknown.replacen("ssm:GetParameters", "ssm:DescribeParameters", 1);
+    let neither = neither.replacen(secrets, "Action: [secretsmanager:DescribeSecret]", 1);
+    let found = findings_in("template.yaml", &neither);
+    assert_eq!(
+        found.iter().map(|finding| finding.message.as_str()).collect::<Vec<_>>(),
+        [
+            "the secret LICENCE of web needs secretsmanager:GetSecretValue or ssm:GetParameters, but no policy of the execution role allows it"
+        ]
+    );
+}
+
+/// The service of the examples, whose two roles a template may swap.
+const SERVICE: &str = include_str!("../../../../examples/cloudformation/service.yaml");
+
+#[test]
+fn an_execution_role_in_place_of_the_task_role_is_one_finding() {
+    let found = |text: &str| {
+        let found = findings_in("template.yaml", text);
+        found.into_iter().map(|finding| (finding.rule.id, finding.message, finding.help)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(SERVICE), []);
+    let swapped = SERVICE.replace("TaskRoleArn: !GetAtt TaskRole.Arn", "TaskRoleArn: !GetAtt ExecutionRole.Arn");
+    assert_ne!(swapped, SERVICE);
+    let message = "the task role is the execution role, which has neither the path nor the tag of a role of the mesh; TaskRole has them";
+    let help = "set TaskRoleArn to the ARN of TaskRole: !GetAtt TaskRole.Arn";
+    assert_eq!(found(&swapped), [("consul-task-role-tags", message.to_owned(), help.to_owned())]);
+    // One role for both, with the tag and the path.
+    let one = SERVICE.replace("ExecutionRoleArn: !GetAtt ExecutionRole.Arn", "ExecutionRoleArn: !GetAtt TaskRole.Arn");
+    let found = findings_in("template.yaml", &one);
+    assert!(!ids(&found).contains(&"consul-task-role-tags"), "{:?}", ids(&found));
+}

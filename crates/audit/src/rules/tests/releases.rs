@@ -172,7 +172,7 @@ fn a_restarted_container_is_named_with_its_release_if_that_is_known() {
 fn an_unknown_release_has_no_findings() {
     for tag in ["latest", "0.9-dev", "0.9.0-dev", "9.9.9"] {
         let found = findings(&definition(named("ecs-critical-overwritten"), &[], tag));
-        let of_releases = found.iter().filter(|finding| finding.rule.texts().severity > Severity::Info);
+        let of_releases = found.iter().filter(|finding| finding.severity > Severity::Info);
         // 0.9 is a line that does not go with the base's Consul Dataplane.
         let ids: Vec<&str> =
             of_releases.map(|finding| finding.rule.id).filter(|id| *id != "consul-release-pair").collect();

@@ -92,7 +92,12 @@ consul-ca-certificates consul-ca-certificates: consul-ecs-health-sync / secrets 
 consul-ca-certificates: consul-ecs-mesh-init / secrets[CONSUL_HTTPS_CACERT_PEM].name = "CONSUL_HTTPS_CA_CERT_PEM"
 // Releases that do not go together.
 consul-release-pair: consul-dataplane / image = "hashicorp/consul-dataplane:1.4.2"
-ok: consul-dataplane / image = "hashicorp/consul-dataplane:1.9.12" "hashicorp/consul-dataplane:latest"
+ok: consul-dataplane / image = "hashicorp/consul-dataplane:1.9.12" "hashicorp/consul-dataplane:2.0.99" "registry.example.com/consul-dataplane:stable"
+consul-image-tag: consul-dataplane / image = "hashicorp/consul-dataplane:latest" "hashicorp/consul-dataplane"
+consul-image-tag: consul-ecs-health-sync / image = "registry.example.com/consul-ecs"
+// The same image under a name that nobody looks for.
+consul-dataplane-missing: consul-dataplane / name = "consul-data-plane"
+ok: consul-dataplane / image = "hashicorp/consul-dataplane@sha256:0000000000000000000000000000000000000000000000000000000000000000"
   or "registry.example.com/proxy:1.4.2"
 // A tag that does not exist.
 consul-fips-tag: consul-ecs-health-sync / image = "public.ecr.aws/hashicorp/consul-ecs:0.10.1-fips1402"

@@ -43,6 +43,13 @@ consul-health-unsynced: config.healthSyncContainers = []
   given sidecar-proxy / image = "envoyproxy/envoy:v1.23.10"
   given consul-ecs-health-sync / image = "public.ecr.aws/hashicorp/consul-ecs:0.6.0"
   given config.consulLogin = { "enabled": true }
+// health-sync reads the token of mesh-init's login from the shared volume.
+consul-service-token: consul-ecs-health-sync / mountPoints = []
+  or [{ "sourceVolume": "consul_binary", "containerPath": "/consul" }] [{ "sourceVolume": "consul_data", "containerPath": "/consul-data" }]
+  given @in-0-6
+  given config.consulLogin = { "enabled": true }
+  repaired [{ "sourceVolume": "consul_data", "containerPath": "/consul/" }]
+ok: consul-ecs-health-sync / mountPoints = []
 consul-service-secret: consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN].valueFrom = "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-MnOpQr:token::"
   repaired "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-default-default-AbCdEf:token::"
 consul-credential-in-plain: consul-client / environment = [{ "name": "AGENT_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]
@@ -132,7 +139,7 @@ ecs-dependency-essential: web / dependsOn[consul-ecs-control-plane] = { "contain
 [Dataplane]
 consul-ecs-image: consul-ecs-mesh-init / image = "hashicorp/consul-dataplane:latest"
 consul-ecs-image: consul-ecs-health-sync / image = "hashicorp/consul"
-  repaired "public.ecr.aws/hashicorp/consul-ecs"
+  repaired "public.ecr.aws/hashicorp/consul-ecs:0.10.1"
 consul-app-essential: web / essential = false
   given logs / = { "name": "logs", "image": "example/logs:1.4.2", "firelensConfiguration": { "type": "fluentbit" } }
 consul-app-essential: web / = absent

@@ -48,7 +48,7 @@ consul-server-hosts: config@consul-ecs-controller.consulServers.hosts = "consul.
 [ControlPlane Dataplane MeshGateway ApiGateway TerminatingGateway]
 consul-dataplane-image: consul-dataplane / image = "envoyproxy/envoy:v1.34.0" "hashicorp/consul-enterprise:2.0.1-ent"
   or "public.ecr.aws/hashicorp/consul-ecs"
-ok: consul-dataplane / image = "registry.example.com/mirror-of-it:2" "hashicorp/consul-dataplane"
+ok: consul-dataplane / image = "registry.example.com/mirror-of-it:2"
 // What the image does not have.
 consul-dataplane-health-check: consul-dataplane / healthCheck.command = ["CMD", "nc", "-z", "127.0.0.1", "22000"]
   or ["CMD", "curl", "-f", "http://127.0.0.1:22000/ready"] ["wget", "-q", "http://127.0.0.1:22000/ready"]
@@ -58,7 +58,7 @@ ok: consul-dataplane / healthCheck.command = ["CMD", "nc", "-z", "127.0.0.1", "2
 ok: consul-dataplane / healthCheck.command = ["CMD", "curl", "-f", "http://127.0.0.1:22000/ready"]
   given consul-dataplane / image = "registry.example.com/hashicorp/consul-dataplane:shell"
 consul-dataplane-health-check: consul-dataplane / healthCheck.command = ["CMD", "curl", "-f", "http://127.0.0.1:22000/ready"]
-  given consul-dataplane / image = "docker.io/hashicorp/consul-dataplane:latest"
+  given consul-dataplane / image = "docker.io/hashicorp/consul-dataplane:main"
 // Addresses of the servers.
 consul-server-hosts: config.consulServers.hosts = "consul.example.internal " " consul.example.internal" "a.internal b.internal"
   or "localhost" "127.0.0.1" "::1" "localhost:8501" "http://127.0.0.1:8500" " exec=discover -q addrs provider=aws"

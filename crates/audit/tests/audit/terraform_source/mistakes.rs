@@ -30,6 +30,7 @@ const CHECK: &str = "[\"CMD-SHELL\", \"curl -f http://localhost:9090/health\"]";
 const CA: &str = "consul_ca_cert_arn = ";
 const CA_ARN: &str = "\"arn:aws:secretsmanager:us-east-1:123456789012:secret:dev-ca-cert-AbCdEf\"";
 const PROPAGATED: &str = "propagate_tags  = \"TASK_DEFINITION\"";
+const WHERE: &str = "  enable_transparent_proxy = false\n  consul_server_hosts = \"consul.example.internal\"\n  port = \"9090\"\n  requires_compatibilities = [\"FARGATE\"]\n";
 const OF_GATEWAY: &str = "  acls                = true\n";
 const OF_CONTROLLER: &str = "  region                            = \"us-east-1\"\n";
 const TOKEN: &str = "\"arn:aws:secretsmanager:us-east-1:123456789012:secret:dev-bootstrap-token-AbCdEf\"";
@@ -65,6 +66,9 @@ const WITH_DATAPLANE: &[Mistake] = &[
     (Added(INPUTS, "  http_config = { httpz = true }\n"), "consul-config-ignored", "http_config"),
     (Added(INPUTS, "  envoy_readiness_port = 20000\n"), "consul-readiness-port", "module \"example_client_app\""),
     (Added(INPUTS, "  enable_consul_dns = true\n"), "consul-dns-without-transparent-proxy", "enable_consul_dns"),
+    // Where the task runs: a misspelt argument is the cause.
+    (Replaced("enable_transparent_proxy = false", "enable_transparent_proxy = true"), "consul-transparent-proxy-launch-type", "requires_compatibilities"),
+    (Replaced(WHERE, "  consul_server_hosts = \"consul.example.internal\"\n  port = \"9090\"\n  requires_compatibilites = [\"EC2\"]\n"), "consul-module-arguments", "requires_compatibilites"),
     // Images, roles, secrets and tags
     (Added(INPUTS, "  consul_ecs_image = \"hashicorp/consul:latest\"\n"), "consul-ecs-image", "consul_ecs_image"),
     (Added(INPUTS, "  create_task_role = false\n"), "consul-task-role", "family            ="),
