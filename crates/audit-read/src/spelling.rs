@@ -15,6 +15,18 @@ pub fn misspelt<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Opt
     within(word, names, |length| if length < 8 { (length / 3).min(1) } else { 2 })
 }
 
+/// The shortest name with all words of `word`, or all of whose words `word` has: `gossip_key_arn`, `awslogs-prefix`.
+pub fn with_words<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let words = |text: &str| -> Vec<String> { text.split(['-', '_']).map(str::to_lowercase).collect() };
+    let own = words(word);
+    let has_all = |some: &[String], all: &[String]| some.iter().all(|word| all.contains(word));
+    let alike = names.into_iter().filter(|name| {
+        let name = words(name);
+        has_all(&own, &name) || has_all(&name, &own)
+    });
+    alike.min_by_key(|name| name.len().abs_diff(word.len()))
+}
+
 /// The nearest name with at most so many wrong letters, which depend on the length of the word.
 fn within<'n>(word: &str, names: impl IntoIterator<Item = &'n str>, most: impl Fn(usize) -> usize) -> Option<&'n str> {
     let meant: String = letters(word).collect();
@@ -55,6 +67,19 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(misspelt(word, names), name, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_word_means_the_name_with_its_words() {
+        let names = ["awslogs-stream", "awslogs-stream-prefix", "awslogs-region"];
+        for (word, name) in [
+            ("awslogs-prefix", Some("awslogs-stream-prefix")),
+            ("awslogs-region-name", Some("awslogs-region")),
+            ("awslogs-labels", None),
+            ("prefixes", None),
+        ] {
+            assert_eq!(with_words(word, names), name, "{word}");
         }
     }
 

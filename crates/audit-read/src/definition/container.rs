@@ -73,8 +73,8 @@ pub struct Container {
     pub stop_timeout: Field<u64>,
     /// `awslogs`, `awsfirelens`, …
     pub log_driver: Field<Text>,
-    /// The names of the options of its log driver.
-    pub log_options: List<Field<Text>>,
+    /// The options of its log driver.
+    pub log_options: List<LogOption>,
     /// The group that the driver `awslogs` writes to.
     pub log_group: Field<Text>,
     /// Whether `awslogs` creates the group.
@@ -89,6 +89,13 @@ pub struct Container {
     pub init_process: Field<bool>,
     /// Its place in the file.
     pub place: Place,
+}
+
+/// An option of a log driver.
+#[derive(Debug, Clone)]
+pub struct LogOption {
+    pub name: Field<Text>,
+    pub value: Field<Text>,
 }
 
 impl Container {

@@ -1,5 +1,7 @@
 //! The spelling of keys in each format.
 
+use super::api::Shape;
+
 /// The spelling of a task definition's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
@@ -17,9 +19,6 @@ pub enum Dialect {
     CloudFormationAppMesh,
 }
 
-/// The maps whose keys are names that the user or a driver chooses: `awslogs-group`.
-const OWN_KEYS: [&str; 4] = ["dockerLabels", "driverOpts", "labels", "options"];
-
 /// The arguments around containers, as ECS and as Terraform spells them. Source:
 /// <https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/ecs_task_definition>
 const ARGUMENTS: [(&str, &str); 6] = [
@@ -36,6 +35,7 @@ const ARGUMENTS: [(&str, &str); 6] = [
 const CAPITALS: &[(&str, &str)] = &[
     ("properties", "ProxyConfigurationProperties"),
     ("efsVolumeConfiguration", "EFSVolumeConfiguration"),
+    ("s3filesVolumeConfiguration", "S3FilesVolumeConfiguration"),
     ("fsxWindowsFileServerVolumeConfiguration", "FSxWindowsFileServerVolumeConfiguration"),
     ("fileSystemId", "FilesystemId"),
     ("iam", "IAM"),
@@ -124,7 +124,7 @@ impl Dialect {
             serde_json::Value::Object(map) => map
                 .into_iter()
                 .map(|(key, value)| {
-                    let has_own_keys = OWN_KEYS.iter().any(|own| key == *own || key == self.spell(own));
+                    let has_own_keys = Shape::with_own_keys().any(|own| key == own || key == self.spell(own));
                     (self.spell(&key), if has_own_keys { value } else { self.spell_value(value) })
                 })
                 .collect(),

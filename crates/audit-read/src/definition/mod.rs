@@ -18,8 +18,8 @@ pub(crate) use self::undeclared::{DECLARE, forget_excerpts};
 pub use self::{
     bare_variable::BareVariable,
     container::{
-        Container, ContainerHealthCheck, DEFAULT_STOP_TIMEOUT, Dependency, MountPoint, PortMapping, RestartPolicy,
-        Secret, Ulimit, Variable,
+        Container, ContainerHealthCheck, DEFAULT_STOP_TIMEOUT, Dependency, LogOption, MountPoint, PortMapping,
+        RestartPolicy, Secret, Ulimit, Variable,
     },
     dialect::Dialect,
     field::{Field, List, Maybe, Text},

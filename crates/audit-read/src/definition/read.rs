@@ -133,7 +133,7 @@ fn container(reader: &MapReader<'_>) -> Container {
         (capabilities, linux.flag("initProcessEnabled"))
     });
     let (added_capabilities, init_process) = linux_parameters(&linux);
-    let logs = reader.map("logConfiguration", |logs| (logs.text("logDriver"), logs.keys("options")));
+    let logs = reader.map("logConfiguration", |logs| (logs.text("logDriver"), logs.options("options")));
     let log_option = |name| {
         let options = |logs: &MapReader<'_>| logs.map("options", |options| options.own_text(name)).flatten();
         reader.map("logConfiguration", options).flatten()

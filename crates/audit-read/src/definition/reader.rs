@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use super::{
+    container::LogOption,
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
 };
@@ -156,6 +157,10 @@ impl<'n> MapReader<'n> {
     /// A string under a name of the user's or of a driver.
     pub(super) fn own_text(&self, name: &str) -> Field<Text> {
         let Some(node) = self.node.get(name) else { return Field { value: Maybe::Absent, place: self.absent(name) } };
+        self.option(node)
+    }
+
+    fn option(&self, node: &Node) -> Field<Text> {
         let text = text(node, self.dialect).map(|text| Text::opened(&text.0));
         Field { value: text.map_or(Maybe::Unknown, Maybe::Known), place: node.place.clone() }
     }
@@ -248,13 +253,13 @@ impl<'n> MapReader<'n> {
     }
 
     /// The keys of a map that are names of the user's or of a driver.
-    pub(super) fn keys(&self, key: &str) -> List<Field<Text>> {
+    pub(super) fn options(&self, key: &str) -> List<LogOption> {
         let Some(node) = self.child(key) else { return List::without_items(true, &self.absent(key)) };
         let mut list = List::without_items(!node.is_unknown(), &node.place);
         list.is_present = true;
         for entry in node.entries() {
-            let name = Text::opened(&entry.key);
-            list.items.push(Field { value: Maybe::Known(name), place: Place::fixed(entry.key_span) });
+            let name = Field { value: Maybe::Known(Text::opened(&entry.key)), place: Place::fixed(entry.key_span) };
+            list.items.push(LogOption { name, value: self.option(&entry.node) });
         }
         list
     }

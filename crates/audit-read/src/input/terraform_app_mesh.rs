@@ -52,9 +52,9 @@ pub(super) fn read(
 
 /// A departure with the names of the file: `spec.listener[0].port_mapping`.
 fn spelled_departure(mut departure: Departure, kind: ResourceKind) -> Departure {
-    let own_name = kind.name_key();
-    departure.path =
-        if departure.path == own_name { "name".to_owned() } else { spelled_path(&departure.path, kind.shape()) };
+    let is_of_resource = std::ptr::eq(departure.shape, kind.shape());
+    let is_own_name = is_of_resource && departure.key.is_some_and(|key| key.name == kind.name_key());
+    departure.path = if is_own_name { "name".to_owned() } else { spelled_path(&departure.path, kind.shape()) };
     if let Fault::SeveralOf(keys) = &mut departure.fault {
         for key in keys.iter_mut() {
             *key = DIALECT.spell(key);

@@ -68,8 +68,9 @@ fn draft(resource: &Resource, departure: &Departure) -> Option<Draft> {
     let (message, help) = match &departure.fault {
         Fault::Missing if is_off(resource, departure) => return None,
         Fault::Missing => (format!("{} is missing", name()), format!("set {}", departure.path)),
-        Fault::UnknownKey { key, shape, instead_of } => {
-            let meant = instead_of.or_else(|| nearest(key, shape.names()));
+        Fault::UnknownKey { key, instead_of, given } => {
+            let free = departure.shape.names().filter(|name| !given.contains(name));
+            let meant = instead_of.or_else(|| nearest(key, free));
             // Terraform names some blocks as its provider likes.
             if meant.is_none() && resource.dialect == Dialect::TerraformAppMesh {
                 return None;
@@ -94,20 +95,14 @@ fn draft(resource: &Resource, departure: &Departure) -> Option<Draft> {
 
 /// Whether a listener needs no certificate, because its TLS is off.
 fn is_off(resource: &Resource, departure: &Departure) -> bool {
-    departure.path.to_lowercase().ends_with("tls.certificate")
-        && listener_of(resource, departure).is_some_and(has_no_tls)
+    let listeners = resource.spec("listeners").map(Node::items).unwrap_or_default();
+    let mut settings = listeners.iter().filter_map(|listener| listener.get("tls"));
+    departure.key.is_some_and(|key| key.name == "certificate")
+        && settings.any(|tls| tls.place.span == departure.span && has_no_tls(tls))
 }
 
-/// The listener that a path such as `spec.listeners[1].tls.certificate` leads to.
-fn listener_of<'r>(resource: &'r Resource, departure: &Departure) -> Option<&'r Node> {
-    let (_, rest) = departure.path.split_once('[')?;
-    let (index, _) = rest.split_once(']')?;
-    resource.spec("listeners")?.items().get(index.parse::<usize>().ok()?)
-}
-
-fn has_no_tls(listener: &Node) -> bool {
-    let mode = listener.get("tls").and_then(|tls| tls.get("mode")?.text());
-    mode.is_some_and(|mode| mode == "DISABLED" || mode.contains(HOLE))
+fn has_no_tls(tls: &Node) -> bool {
+    tls.get("mode").and_then(Node::text).is_some_and(|mode| mode == "DISABLED" || mode.contains(HOLE))
 }
 
 /// A listener has the timeouts and connection pools of its own protocol.

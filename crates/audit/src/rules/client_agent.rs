@@ -105,7 +105,10 @@ fn check_client_secrets(subject: &Subject<'_>, findings: &mut Findings) {
 /// The ports that a client agent listens on, and their purposes. Servers also use 8300 and 8302; the Terraform modules
 /// of 0.2 mapped 8300 nevertheless.
 pub(super) const PORTS: [(u64, &str); 5] =
-    [(8301, "gossip"), (8500, "HTTP API"), (8501, "HTTPS API"), (8502, "gRPC API"), (8600, "DNS")];
+    [(GOSSIP, "gossip"), (8500, "HTTP API"), (8501, "HTTPS API"), (8502, "gRPC API"), (8600, "DNS")];
+
+/// The port at which agents gossip.
+pub(super) const GOSSIP: u64 = 8301;
 
 /// The port that is closed by default: an app may use it.
 pub(super) const ON_REQUEST: u64 = 8501;
@@ -143,6 +146,9 @@ fn agents_port(mapping: &PortMapping) -> Option<(u64, &'static str)> {
     let ports = mapping.ports()?;
     PORTS.into_iter().find(|(known, _)| ports.contains(known))
 }
+
+/// What the agent or its script does wrong, and how to correct it.
+pub(super) type Fault = (String, String);
 
 /// The client agent's container and its script.
 pub(super) fn agent<'d>(subject: &Subject<'d>) -> Option<(&'d Container, AgentScript<'d>)> {

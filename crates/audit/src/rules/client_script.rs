@@ -1,6 +1,10 @@
 //! What the script of a client agent must do for mesh-init and Envoy.
 
-use super::{client_agent::agent, login::CLIENT_METHOD, prelude::*};
+use super::{
+    client_agent::{Fault, agent},
+    login::CLIENT_METHOD,
+    prelude::*,
+};
 use crate::{
     spelling::nearest,
     subject::{AgentScript, BINARY_DIRECTORY},
@@ -25,7 +29,7 @@ fn check_script(subject: &Subject<'_>, findings: &mut Findings) {
 const DATACENTER: &str = "CONSUL_DATACENTER";
 
 /// What a script does, and what it should do instead.
-fn faults(subject: &Subject<'_>, client: &Container, script: &AgentScript<'_>) -> Vec<(String, String)> {
+fn faults(subject: &Subject<'_>, client: &Container, script: &AgentScript<'_>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let division = script.division();
     if let Some(end) = &division.missing_end {
@@ -78,7 +82,7 @@ const BLOCKS: [(&[&str], &str); 3] = [(&["while", "until", "for"], "done"), (&["
 /// The words after which a command follows.
 const BEFORE_COMMANDS: [&str; 7] = ["do", "then", "else", "elif", "!", "{", "time"];
 
-fn open_blocks(code: &str) -> Vec<(String, String)> {
+fn open_blocks(code: &str) -> Vec<Fault> {
     let commands = code.split(['\n', ';', '&', '|', '(', ')', '`']);
     let first = commands.filter_map(|command| command.split_whitespace().find(|word| !BEFORE_COMMANDS.contains(word)));
     let words: Vec<&str> = first.collect();
@@ -103,7 +107,7 @@ const OF_NETWORK: [&str; 10] = [
 ];
 
 /// A key that jq does not find in the task's metadata: it prints null.
-fn of_metadata(script: &AgentScript<'_>) -> Option<(String, String)> {
+fn of_metadata(script: &AgentScript<'_>) -> Option<Fault> {
     let mut keys = script
         .after(".Networks[0].")
         .chain(script.after(".Networks[]."))
@@ -124,7 +128,7 @@ const OF_SHELL: [&str; 12] =
 const OF_ECS: [&str; 3] = ["ECS_CONTAINER_METADATA_URI_V4", "ECS_CONTAINER_METADATA_URI", "ECS_AGENT_URI"];
 
 /// Variables that are never set, and resemble one that is.
-fn misspelt_variables(client: &Container, script: &AgentScript<'_>) -> Vec<(String, String)> {
+fn misspelt_variables(client: &Container, script: &AgentScript<'_>) -> Vec<Fault> {
     let assigned = script.assigned();
     let given =
         client.environment.items.iter().map(|it| &it.name).chain(client.secrets.items.iter().map(|it| &it.name));
@@ -147,7 +151,7 @@ fn misspelt_variables(client: &Container, script: &AgentScript<'_>) -> Vec<(Stri
 }
 
 /// A login whose token is read from another file, or that lacks a flag which it or the method needs.
-fn of_login(client: &Container, script: &AgentScript<'_>) -> Vec<(String, String)> {
+fn of_login(client: &Container, script: &AgentScript<'_>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let has_address = script.mentions("CONSUL_HTTP_ADDR=")
         || script.mentions("read CONSUL_HTTP_ADDR")

@@ -1,10 +1,11 @@
 //! What Fargate does not support: properties, and sizes of tasks.
 
 use super::{
-    keys::{container_of, named, of},
+    keys::{container_of, is_network_mode_of_mesh, named, of},
     prelude::*,
+    values::meant,
 };
-use audit_read::definition::api::{FARGATE_SIZES, Fault, mebibytes, units};
+use audit_read::definition::api::{Departure, FARGATE_SIZES, Fault, mebibytes, units};
 
 pub(super) static ECS_FARGATE_PROPERTIES: Rule =
     Rule::of_task(page!("ecs-fargate-properties"), Applies::EveryTask, check_fargate_properties);
@@ -20,12 +21,10 @@ fn check_fargate_properties(subject: &Subject<'_>, findings: &mut Findings) {
         let container = container_of(subject, departure);
         let mesh_init = subject.consul.as_ref().and_then(|consul| consul.mesh_init);
         let is_mesh_init = mesh_init.zip(container).is_some_and(|(mesh_init, it)| std::ptr::eq(mesh_init, it));
-        // The rules of the mesh judge the network mode, and the capabilities of mesh-init.
-        let is_judged_elsewhere = match departure.container {
-            None => departure.path.eq_ignore_ascii_case("networkMode"),
-            Some(_) => is_mesh_init && departure.path.to_lowercase().starts_with("linuxparameters.capabilities"),
-        };
-        if has_mesh && is_judged_elsewhere {
+        // The rules of the mesh judge the capabilities of mesh-init.
+        let is_judged_elsewhere =
+            is_network_mode_of_mesh(subject, departure) || is_mesh_init && departure.is_in_capabilities();
+        if is_judged_elsewhere || is_misspelt(subject, departure, supported) {
             continue;
         }
         let name = named(&departure.path, container);
@@ -44,6 +43,14 @@ fn check_fargate_properties(subject: &Subject<'_>, findings: &mut Findings) {
         let message = "no network mode is set, which means bridge, and Fargate has awsvpc only";
         findings.add(Draft::new(definition.network_mode.span(), message, "set networkMode to awsvpc"));
     }
+}
+
+/// Whether the value is a misspelt one that Fargate supports: `ecs-value` corrects it.
+fn is_misspelt(subject: &Subject<'_>, departure: &Departure, supported: &[&str]) -> bool {
+    subject.definition.departures.iter().filter(|other| other.span == departure.span).any(|other| match &other.fault {
+        Fault::Refused(value, accepts, _) => meant(value, accepts).is_some_and(|meant| supported.contains(&meant)),
+        _ => false,
+    })
 }
 
 pub(super) static ECS_FARGATE_SIZE: Rule =

@@ -6,7 +6,7 @@ use super::prelude::*;
 use crate::spelling::misspelt;
 use audit_read::definition::{
     Dialect,
-    api::{Departure, Fault, Shape, parameters_of_services},
+    api::{Departure, Fault, Shape},
 };
 use document::Node;
 
@@ -69,9 +69,29 @@ const OF_OTHERS: [(&str, &str); 26] = [
     ("working_dir", "workingDirectory"),
 ];
 
-/// Parameters of `RunTask` that a service has not:
+/// Parameters of `CreateService` and `RunTask` that say how many tasks run, and where. Others, such as `monitoring`, may
+/// become keys of a task definition. Sources: <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateService.html>,
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>
-const OF_RUN_TASK: [&str; 3] = ["count", "overrides", "startedBy"];
+const OF_SERVICES: [&str; 18] = [
+    "capacityProviderStrategy",
+    "cluster",
+    "count",
+    "deploymentConfiguration",
+    "deploymentController",
+    "desiredCount",
+    "forceNewDeployment",
+    "healthCheckGracePeriodSeconds",
+    "launchType",
+    "loadBalancers",
+    "networkConfiguration",
+    "overrides",
+    "platformVersion",
+    "schedulingStrategy",
+    "serviceName",
+    "serviceRegistries",
+    "startedBy",
+    "taskDefinition",
+];
 
 /// What people put before and behind the names of ECS's keys: `intervalSeconds`, `containerImage`.
 const BEGINNINGS: [&str; 4] = ["container", "docker", "ecs", "task"];
@@ -108,17 +128,27 @@ fn stem(key: &str) -> String {
     longest.filter(|stem| !stem.is_empty()).unwrap_or(rest).to_owned()
 }
 
-/// The only key with the same stem.
+/// The only key with the same stem, or the one that `key` is the plural of.
 fn of_stem(key: &str, shape: &'static Shape) -> Option<&'static str> {
     let wanted = stem(key);
-    let mut same = shape.names().filter(|name| stem(name) == wanted);
+    let mut same = shape.names().filter(|name| stem(name) == wanted || is_plural(key, name));
     same.next().filter(|_| same.next().is_none())
+}
+
+/// Whether `key` is `name` with an s: it may be a new list of what `name` has one of.
+fn is_plural(key: &str, name: &str) -> bool {
+    key.strip_suffix('s').is_some_and(|one| one.eq_ignore_ascii_case(name))
+}
+
+/// The key of a map that `key` misspells. A map has each key once: one of those that are `given` is not meant.
+pub(super) fn misspelt_key(key: &str, shape: &'static Shape, given: &[&str]) -> Option<&'static str> {
+    misspelt(key, shape.names().filter(|name| !given.contains(name) && !is_plural(key, name)))
 }
 
 fn check_unknown_key(subject: &Subject<'_>, findings: &mut Findings) {
     for departure in &subject.definition.departures {
-        let Fault::UnknownKey { key, shape, instead_of } = &departure.fault else { continue };
-        let Some((help, severity)) = meant(key, shape, *instead_of) else { continue };
+        let Fault::UnknownKey { key, instead_of, given } = &departure.fault else { continue };
+        let Some((help, severity)) = meant(key, departure.shape, *instead_of, given) else { continue };
         // Terraform's provider drops a key that it does not know.
         let severity = match subject.definition.dialect {
             Dialect::Terraform | Dialect::TerraformPlan if severity == Severity::Error => Severity::Warning,
@@ -132,34 +162,48 @@ fn check_unknown_key(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// What a key most likely means. A key like no other may be one that ECS got later: nothing is said of it.
-fn meant(key: &str, shape: &'static Shape, instead_of: Option<&str>) -> Option<(String, Severity)> {
-    if let Some(meant) = misspelt(key, shape.names()) {
+/// What a key most likely means, and how sure that is. A key like no other may be newer than this release: nothing is said
+/// of it.
+fn meant(
+    key: &str,
+    shape: &'static Shape,
+    instead_of: Option<&str>,
+    given: &[&'static str],
+) -> Option<(String, Severity)> {
+    if let Some(meant) = instead_of.or_else(|| misspelt_key(key, shape, given)) {
         return Some((format!("did you mean {meant}?"), Severity::Error));
     }
-    // A key that is required is never a newer one.
-    if let Some(meant) = instead_of {
-        return Some((format!("did you mean {meant}?"), Severity::Error));
+    let is_other = |name: &&str| !is_plural(key, name);
+    if let Some(twin) = misspelt(key, given.iter().copied().filter(is_other)) {
+        return Some((format!("remove it: {twin} is there already"), Severity::Error));
     }
-    if let Some(meant) = of_stem(key, shape) {
-        return Some((format!("did you mean {meant}?"), Severity::Error));
-    }
-    let of_service =
-        || parameters_of_services().chain(OF_RUN_TASK).any(|other| other.eq_ignore_ascii_case(key) && other != "name");
-    if shape.name == "the task definition" && of_service() {
+    if shape.is_task_definition() && OF_SERVICES.iter().any(|other| other.eq_ignore_ascii_case(key)) {
         let help = "remove it: it is a parameter of the service or of RunTask";
         return Some((help.to_owned(), Severity::Error));
+    }
+    if key.contains('-') && shape.names().any(|name| name == "options") {
+        return Some(("move it to options".to_owned(), Severity::Error));
     }
     let of_others =
         OF_OTHERS.iter().find(|(other, own)| other.eq_ignore_ascii_case(key) && shape.names().any(|name| name == *own));
     if let Some((_, own)) = of_others {
-        return Some((format!("did you mean {own}?"), Severity::Warning));
+        let help = if given.contains(own) { format!("move it to {own}") } else { format!("did you mean {own}?") };
+        return Some((help, Severity::Warning));
     }
-    if shape.name == "logConfiguration" && key.contains('-') {
-        return Some(("move it to options".to_owned(), Severity::Error));
+    if let Some(meant) = of_stem(key, shape) {
+        let is_given = given.contains(&meant);
+        let help =
+            if is_given { format!("remove it: {meant} is there already") } else { format!("did you mean {meant}?") };
+        return Some((format!("{help} If ECS got {key} later, ignore this finding"), Severity::Info));
     }
     let homes: Vec<&str> = Shape::with(key).map(|shape| shape.name).collect();
     (!homes.is_empty()).then(|| (format!("move it to {}", homes.join(" or ")), Severity::Warning))
+}
+
+/// Whether it is about the network mode of a mesh, which has rules of its own.
+pub(super) fn is_network_mode_of_mesh(subject: &Subject<'_>, departure: &Departure) -> bool {
+    let has_mesh = subject.consul.is_some() || subject.proxy_configuration().is_some();
+    has_mesh && departure.is_at("networkMode")
 }
 
 /// The container that a departure is in.

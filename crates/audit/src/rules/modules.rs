@@ -2,9 +2,12 @@
 //! Source: <https://github.com/hashicorp/terraform-aws-consul-ecs/tree/main/modules>
 
 use super::prelude::*;
-use crate::spelling::nearest;
+use crate::spelling::{misspelt, nearest, with_words};
 use audit_read::definition::{Argument, HashiCorpModule};
-use mesh::{consul_ecs::Releases, release::Release};
+use mesh::{
+    consul_ecs::{NEWEST, Releases},
+    release::Release,
+};
 
 const ALL: &[&str] = &["mesh-task", "gateway-task", "controller", "acl-controller"];
 const CURRENT: &[&str] = &["mesh-task", "gateway-task", "controller"];
@@ -192,20 +195,26 @@ fn unknown(module: &HashiCorpModule, argument: &Argument) -> Option<Draft> {
             format!("remove it: it is an argument of {} {releases}", modules.join(", "))
         }
         Owner::NoModule if OF_TERRAFORM.contains(&name) => return None,
-        Owner::NoModule => {
-            let names: Vec<&str> = names_of(&ARGUMENTS, module).collect();
-            let meant = nearest(name, names.iter().copied()).or_else(|| of_words(name, &names))?;
-            format!("did you mean {meant}?")
-        }
+        Owner::NoModule => meant(module, name)?,
     };
     Some(Draft::new(argument.span, format!("the module {module_name} {release} has no argument {name}"), help))
 }
 
-/// The nearest name with all words of `name`, or all of whose words `name` has: `gossip_key_arn`, `tls_enabled`.
-fn of_words<'n>(name: &str, names: &[&'n str]) -> Option<&'n str> {
-    let has_all = |one: &str, other: &str| one.split('_').all(|word| other.split('_').any(|own| own == word));
-    let same = names.iter().copied().filter(|known| has_all(name, known) || has_all(known, name));
-    same.min_by_key(|known| known.len().abs_diff(name.len()))
+/// What to do with an argument of no module. The newest line may get arguments that this release of the tool does not know:
+/// there, only a misspelt one is certainly wrong.
+fn meant(module: &HashiCorpModule, name: &str) -> Option<String> {
+    let is_open = module.release.in_line() >= NEWEST;
+    let names: Vec<&'static str> = names_of(&ARGUMENTS, module).collect();
+    let (given, free): (Vec<&'static str>, Vec<&'static str>) =
+        names.into_iter().partition(|known| module.arguments.iter().any(|argument| argument.name == *known));
+    let like = |names: &[&'static str]| {
+        let alike = || nearest(name, names.iter().copied()).or_else(|| with_words(name, names.iter().copied()));
+        misspelt(name, names.iter().copied()).or_else(|| alike().filter(|_| !is_open))
+    };
+    match like(&free) {
+        Some(meant) => Some(format!("did you mean {meant}?")),
+        None => like(&given).map(|twin| format!("remove it: {twin} is there already")),
+    }
 }
 
 fn no_list(argument: &Argument) -> Option<Draft> {
@@ -213,4 +222,58 @@ fn no_list(argument: &Argument) -> Option<Draft> {
     (argument.is_scalar && LISTS.contains(&name)).then(|| {
         Draft::new(argument.span, format!("{name} is no list, which the module requires"), "put the value in brackets")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Terraform reads of the calls: a file, and the modules that it stands for.
+    const FILES: [(&str, &[&str]); 2] = [
+        (include_str!("../../../audit-read/src/input/terraform_source/consul_ecs/task.tf"), TASKS),
+        (include_str!("../../../audit-read/src/input/terraform_source/consul_ecs/controller.tf"), CONTROLLERS),
+    ];
+
+    /// The inputs of a file, with their types.
+    fn inputs(file: &str) -> impl Iterator<Item = (&str, &str)> {
+        file.lines().filter_map(|line| line.split_once("= optional(")).map(|(name, kind)| (name.trim(), kind))
+    }
+
+    #[test]
+    fn each_input_that_is_read_is_an_argument_of_a_module() {
+        for (file, modules) in FILES {
+            for (input, _) in inputs(file) {
+                let is_of_modules = |row: &&Arguments| row.0.iter().any(|module| modules.contains(module));
+                let known = ARGUMENTS.iter().filter(is_of_modules).any(|(_, _, names)| names.contains(&input));
+                assert!(known, "{input}");
+            }
+            assert!(inputs(file).count() > 15);
+        }
+    }
+
+    #[test]
+    fn each_list_is_an_argument_and_its_input_may_be_one() {
+        for list in LISTS {
+            assert!(ARGUMENTS.iter().any(|(_, _, names)| names.contains(&list)), "{list}");
+            let kinds = FILES.iter().flat_map(|(file, _)| inputs(file)).filter(|(input, _)| *input == list);
+            for (_, kind) in kinds {
+                assert!(kind.starts_with("any") || kind.starts_with("list"), "{list}: {kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_required_argument_is_one_of_its_module() {
+        for (modules, releases, required) in REQUIRED {
+            let has = |name: &str| {
+                let mut rows = ARGUMENTS.iter().filter(|(of, since, _)| {
+                    modules.iter().all(|module| of.contains(module)) && since.contain(releases.example())
+                });
+                rows.any(|(_, _, names)| names.contains(&name))
+            };
+            for name in required {
+                assert!(has(name), "{name} of {modules:?}");
+            }
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! Settings of the ECS services that run a task definition.
 
-use super::{prelude::*, values::refused};
-use crate::spelling::misspelt;
+use super::{keys::misspelt_key, prelude::*, values::refused};
 use audit_read::definition::{
     Dialect, Network, ServiceSettings, ServiceUse, TaskDefinition,
     api::{Departure, Fault},
@@ -186,8 +185,8 @@ fn departed(dialect: Dialect, service: &ServiceUse, departure: &Departure) -> Op
         Fault::Missing => {
             Draft::new(departure.span, format!("{} is missing", name()), format!("set {}", departure.path))
         }
-        Fault::UnknownKey { key, shape, instead_of } => {
-            let meant = misspelt(key, shape.names()).or(*instead_of)?;
+        Fault::UnknownKey { key, instead_of, given } => {
+            let meant = instead_of.or_else(|| misspelt_key(key, departure.shape, given))?;
             let message = format!("ECS does not know the key {}", name());
             Draft::new(departure.span, message, format!("did you mean {}?", dialect.spell(meant)))
         }

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 
 use super::{
-    keys::{container_of, named, of},
-    logs::is_of_driver,
+    keys::{container_of, is_network_mode_of_mesh, named, of},
     prelude::*,
 };
 use crate::spelling::{misspelt, nearest};
 use audit_read::definition::{
     PortMapping, Ulimit, Volume,
-    api::{Accepts, Departure, Fault, mebibytes},
+    api::{Accepts, Departure, Fault, OnFargate, mebibytes},
 };
 use document::{Place, Span};
 
@@ -25,9 +24,10 @@ fn check_value(subject: &Subject<'_>, findings: &mut Findings) {
                 let help = format!("set {}", departure.path);
                 Some(Draft::new(departure.span, format!("{} is missing", name()), help))
             }
-            Fault::Refused(..) if is_of_other_driver(departure, container) => None,
-            Fault::Refused(value, accepts, place) if !is_judged_elsewhere(subject, departure) => {
-                refused("ECS", value, accepts, place, &name)
+            Fault::Refused(value, accepts, place) if !is_network_mode_of_mesh(subject, departure) => {
+                let draft = refused("ECS", value, accepts, place, &name);
+                let is_sure = is_refused_on_fargate(subject, departure, meant(value, accepts));
+                draft.map(|draft| if is_sure { draft.severity(Severity::Error) } else { draft })
             }
             Fault::Refused(..) | Fault::UnknownKey { .. } | Fault::NotOnFargate(_) | Fault::SeveralOf(_) => None,
         };
@@ -44,18 +44,20 @@ fn check_value(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// Whether it is an option of a log that the log driver does not know or may not know.
-fn is_of_other_driver(departure: &Departure, container: Option<&Container>) -> bool {
-    let Some((before, option)) = departure.path.rsplit_once('.') else { return false };
-    let driver = container.and_then(|container| container.log_driver.text());
-    before.to_ascii_lowercase().ends_with("logconfiguration.options")
-        && driver.is_none_or(|driver| !is_of_driver(option, driver))
+/// Whether Fargate supports the word that is meant, and so not the misspelt one, which ECS might have got later.
+fn is_refused_on_fargate(subject: &Subject<'_>, departure: &Departure, meant: Option<&str>) -> bool {
+    let supported = departure.key.map(|key| key.on_fargate);
+    let is_supported = |meant| matches!(supported, Some(OnFargate::Only(words)) if words.contains(&meant));
+    meant.is_some_and(is_supported) && subject.definition.runs_on_fargate()
 }
 
-/// The network mode of a mesh has rules of its own.
-fn is_judged_elsewhere(subject: &Subject<'_>, departure: &Departure) -> bool {
-    let has_mesh = subject.consul.is_some() || subject.proxy_configuration().is_some();
-    has_mesh && departure.container.is_none() && departure.path.eq_ignore_ascii_case("networkMode")
+/// The word of ECS's that a refused value most likely means.
+pub(super) fn meant(value: &str, accepts: &Accepts) -> Option<&'static str> {
+    match accepts {
+        Accepts::OneOf(words) | Accepts::EachOf(words) => nearest(value, words.iter().copied()),
+        Accepts::Known(words) | Accepts::EachKnown(words) => misspelt(value, words.iter().copied()),
+        _ => None,
+    }
 }
 
 /// What `who` refuses at a place.
@@ -68,8 +70,8 @@ pub(super) fn refused(
 ) -> Option<Draft> {
     let (help, severity, meant) = match accepts {
         Accepts::OneOf(words) | Accepts::EachOf(words) => of_words(value, words)?,
-        Accepts::Known(words) | Accepts::EachKnown(words) => {
-            let meant = misspelt(value, words.iter().copied())?;
+        Accepts::Known(_) | Accepts::EachKnown(_) => {
+            let meant = meant(value, accepts)?;
             (format!("did you mean {meant}?"), Severity::Warning, Some(meant))
         }
         _ => (what_to_write(accepts)?, Severity::Error, None),
@@ -100,7 +102,9 @@ fn what_to_write(accepts: &Accepts) -> Option<String> {
         Accepts::Size => "write a number with k, m or g: 25m",
         Accepts::Items(_) => "add an item",
         Accepts::Flag => "write true or false",
-        Accepts::Map(_) | Accepts::Union(_) | Accepts::Options | Accepts::OptionsOf(_) => "write a map",
+        Accepts::Map(_) | Accepts::Union(_) | Accepts::Options | Accepts::OptionsOf(_) | Accepts::LogOptions => {
+            "write a map"
+        }
         Accepts::Maps(_) | Accepts::Texts => "write a list",
         Accepts::Any | Accepts::OneOf(_) | Accepts::EachOf(_) | Accepts::Known(_) | Accepts::EachKnown(_) => {
             return None;

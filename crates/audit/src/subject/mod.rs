@@ -3,6 +3,7 @@
 mod agent_commands;
 mod agent_configuration;
 mod agent_script;
+pub mod agent_vocabulary;
 mod app_mesh;
 mod apps;
 mod configuration;

@@ -35,4 +35,5 @@ mod server_lookup;
 mod services;
 mod template;
 mod terraform_source;
+mod unknown_names;
 mod unknowns;

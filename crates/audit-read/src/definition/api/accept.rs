@@ -16,7 +16,7 @@ impl Accepts {
     pub(super) fn suits(&self, node: &Node) -> bool {
         match (self, &node.value) {
             (Self::Any, _) | (_, Value::Null | Value::Unknown) => true,
-            (Self::Map(_) | Self::Union(_) | Self::Options | Self::OptionsOf(_), value) => {
+            (Self::Map(_) | Self::Union(_) | Self::Options | Self::OptionsOf(_) | Self::LogOptions, value) => {
                 matches!(value, Value::Map(_))
             }
             (
@@ -33,6 +33,7 @@ impl Accepts {
             Self::Any
             | Self::Options
             | Self::OptionsOf(_)
+            | Self::LogOptions
             | Self::Map(_)
             | Self::Maps(_)
             | Self::Items(_)

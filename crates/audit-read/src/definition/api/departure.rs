@@ -3,8 +3,10 @@
 use super::{
     super::{dialect::Dialect, field::Text},
     accept::is_placeholder,
-    shapes::{Accepts, Key, OnFargate, Shape, TASK},
+    log_drivers::log_options,
+    shapes::{Accepts, CAPABILITIES, Key, OnFargate, Shape, TASK},
 };
+use crate::spelling::misspelt;
 use document::{Entry, HOLE, Node, Place, Span, Value};
 use std::ops::RangeInclusive;
 
@@ -13,8 +15,12 @@ use std::ops::RangeInclusive;
 pub struct Departure {
     /// The number of its container among those that are known, if it is in one.
     pub container: Option<usize>,
-    /// Its path, from the container if it is in one: `portMappings[0].protocol`.
+    /// Its path for messages, from the container if it is in one: `portMappings[0].protocol`.
     pub path: String,
+    /// The map that has or lacks the key.
+    pub shape: &'static Shape,
+    /// The key; `None` if the map has no such key.
+    pub key: Option<&'static Key>,
     /// The bytes of the key, of the value, or of the map without the key.
     pub span: Span,
     pub fault: Fault,
@@ -25,9 +31,10 @@ pub enum Fault {
     /// The key is not one of this map.
     UnknownKey {
         key: String,
-        shape: &'static Shape,
-        /// The only required key that the map lacks, if this is its only unknown one.
+        /// The required key that the map lacks, if this one certainly stands for it.
         instead_of: Option<&'static str>,
+        /// The known keys that the map has.
+        given: Vec<&'static str>,
     },
     /// The map lacks a required key.
     Missing,
@@ -37,6 +44,18 @@ pub enum Fault {
     NotOnFargate(&'static [&'static str]),
     /// A map with several of its keys, which takes one of them.
     SeveralOf(Vec<String>),
+}
+
+impl Departure {
+    /// Whether it is about a key of the task definition itself.
+    pub fn is_at(&self, key: &str) -> bool {
+        self.shape.is_task_definition() && self.key.is_some_and(|own| own.name == key)
+    }
+
+    /// Whether it is in the capabilities of a container.
+    pub fn is_in_capabilities(&self) -> bool {
+        std::ptr::eq(self.shape, &CAPABILITIES)
+    }
 }
 
 /// A value that no rule reads. Reports cover it, because it may be a secret in the wrong place.
@@ -64,26 +83,37 @@ pub(crate) fn departures_from(
     judges_types: bool,
 ) -> (Vec<Departure>, Vec<Unread>) {
     let mut walk = Walk { dialect, judges_types, container: None, found: Vec::new(), unread: Vec::new() };
-    walk.map(node, shape, &At::Top);
+    walk.map(node, shape, &At::Top(shape));
     (walk.found, walk.unread)
 }
 
 /// The path to a value. It becomes a text only for a departure.
 enum At<'a> {
-    Top,
-    Key(&'a Self, &'a str),
+    /// A map whose keys begin a path.
+    Top(&'static Shape),
+    /// The value of a key, as the file spells it, in a map.
+    Key(&'a Self, &'a str, &'static Shape, Option<&'static Key>),
     Item(&'a Self, usize),
 }
 
 impl At<'_> {
     fn path(&self) -> String {
         match self {
-            Self::Top => String::new(),
-            Self::Key(before, key) => match before.path() {
+            Self::Top(_) => String::new(),
+            Self::Key(before, key, ..) => match before.path() {
                 path if path.is_empty() => (*key).to_owned(),
                 path => format!("{path}.{key}"),
             },
             Self::Item(before, index) => format!("{}[{index}]", before.path()),
+        }
+    }
+
+    /// The last key, and the map that it is in.
+    fn home(&self) -> (&'static Shape, Option<&'static Key>) {
+        match self {
+            Self::Top(shape) => (shape, None),
+            Self::Key(_, _, shape, key) => (shape, *key),
+            Self::Item(before, _) => before.home(),
         }
     }
 }
@@ -109,15 +139,17 @@ impl Walk {
         let is_given = |entry: &&Entry| !matches!(entry.node.value, Value::Null);
         let mut unknown = Vec::new();
         for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| is_given(entry)) {
-            let at = At::Key(at, &entry.key);
             // Of several spellings of a key, the last one counts.
             let is_replaced = |key: &Key| {
                 let mut later = entries.iter().skip(index + 1);
                 later.any(|later| self.dialect.is_spelling_of(&later.key, key.name))
             };
-            match shape.keys.iter().find(|key| self.dialect.is_spelling_of(&entry.key, key.name)) {
+            let known = shape.keys.iter().find(|key| self.dialect.is_spelling_of(&entry.key, key.name));
+            let at = At::Key(at, &entry.key, shape, known);
+            match known {
                 Some(_) if entry.node.is_unknown() => {}
                 Some(key) if is_replaced(key) => self.leave_unread(&entry.node, None),
+                Some(Key { accepts: Accepts::LogOptions, .. }) => self.log_options(&entry.node, entries, &at),
                 Some(key) => {
                     self.value(&entry.node, &key.accepts, &at);
                     self.on_fargate(&entry.node, key.on_fargate, &at);
@@ -136,27 +168,41 @@ impl Walk {
                 }
             }
         }
-        let is_spelt = |entry: &Entry, key: &Key| self.dialect.is_spelling_of(&entry.key, key.name);
-        let is_missing =
-            |key: &&Key| key.is_required && !entries.iter().filter(is_given).any(|entry| is_spelt(entry, key));
-        let mut missing: Vec<&Key> = shape.keys.iter().filter(is_missing).collect();
-        let instead_of = match (missing.as_slice(), unknown.as_slice()) {
+        self.keys(node, shape, &unknown, at);
+    }
+
+    /// The unknown keys of a map, and the required keys that it lacks.
+    fn keys(&mut self, node: &Node, shape: &'static Shape, unknown: &[&Entry], at: &At<'_>) {
+        let entries = node.entries();
+        let dialect = self.dialect;
+        let is_given = |key: &&'static Key| {
+            let mut values = entries.iter().filter(|entry| !matches!(entry.node.value, Value::Null));
+            values.any(|entry| dialect.is_spelling_of(&entry.key, key.name))
+        };
+        let (given, absent): (Vec<&'static Key>, Vec<&'static Key>) = shape.keys.iter().partition(is_given);
+        let given: Vec<&'static str> = given.into_iter().map(|key| key.name).collect();
+        let mut missing: Vec<&'static Key> = absent.into_iter().filter(|key| key.is_required).collect();
+        let only = match (missing.as_slice(), unknown) {
             // In a map with few keys, the unknown one stands for the missing one.
             ([missing], [_]) if shape.keys.len() <= FEW => Some(missing.name),
             _ => None,
         };
-        // A key in another case is found already.
-        missing.retain(|key| !unknown.iter().any(|entry| entry.key.eq_ignore_ascii_case(key.name)));
+        let required: Vec<&'static str> = missing.iter().map(|key| key.name).collect();
+        let stands_for = |entry: &Entry| only.or_else(|| misspelt(&entry.key, required.iter().copied()));
+        // One finding for a misspelt key, not another one for the same key that is missing.
+        missing.retain(|key| !unknown.iter().take(MOST_UNKNOWN).any(|entry| stands_for(entry) == Some(key.name)));
         // In App Mesh's maps, the other values are mostly names, which messages need.
-        if !missing.is_empty() && shape.keys.len() <= FEW && !self.judges_types {
+        if !required.is_empty() && shape.keys.len() <= FEW && !self.judges_types {
             self.leave_values_unread(entries);
         }
-        for entry in unknown.into_iter().take(MOST_UNKNOWN) {
-            let fault = Fault::UnknownKey { key: entry.key.clone(), shape, instead_of };
-            self.add(&At::Key(at, &entry.key), entry.key_span, fault);
+        for entry in unknown.iter().take(MOST_UNKNOWN) {
+            let instead_of = stands_for(entry);
+            let fault = Fault::UnknownKey { key: entry.key.clone(), instead_of, given: given.clone() };
+            self.add(&At::Key(at, &entry.key, shape, None), entry.key_span, fault);
         }
-        for key in missing.into_iter().filter(|_| instead_of.is_none()) {
-            self.add(&At::Key(at, &self.dialect.spell(key.name)), node.place.span, Fault::Missing);
+        for key in missing {
+            let spelt = dialect.spell(key.name);
+            self.add(&At::Key(at, &spelt, shape, Some(key)), node.place.span, Fault::Missing);
         }
     }
 
@@ -174,15 +220,8 @@ impl Walk {
                 self.count(node, *least..=*most, accepts, at);
                 self.value(node, items, at);
             }
-            Accepts::Options | Accepts::OptionsOf(_) => {
-                for entry in node.entries() {
-                    self.leave_unread(&entry.node, Some(entry.key.clone()));
-                    self.option(entry, accepts, at);
-                }
-                if !matches!(node.value, Value::Map(_)) {
-                    self.leave_unread(node, None);
-                }
-            }
+            Accepts::Options | Accepts::LogOptions => self.options(node, Vec::new(), at),
+            Accepts::OptionsOf(shape) => self.options(node, shape.keys.iter().collect(), at),
             Accepts::Map(_) if !matches!(node.value, Value::Map(_)) => self.leave_unread(node, None),
             Accepts::Map(shape) => self.map(node, shape, at),
             Accepts::Maps(shape) => self.items(node, shape, at),
@@ -201,12 +240,25 @@ impl Walk {
         }
     }
 
-    fn option(&mut self, entry: &Entry, accepts: &'static Accepts, at: &At<'_>) {
-        let Accepts::OptionsOf(shape) = accepts else { return };
-        if let Some(key) = shape.keys.iter().find(|key| key.name == entry.key) {
-            let at = At::Key(at, &entry.key);
-            self.scalar(&entry.node, &key.accepts, &at);
-            self.on_fargate(&entry.node, key.on_fargate, &at);
+    /// The options of a log driver, which is one of the `siblings`.
+    fn log_options(&mut self, node: &Node, siblings: &[Entry], at: &At<'_>) {
+        let mut drivers = siblings.iter().rev().filter(|entry| self.dialect.is_spelling_of(&entry.key, "logDriver"));
+        let driver = drivers.next().and_then(|entry| entry.node.text()).unwrap_or_default();
+        self.options(node, log_options(driver).collect(), at);
+    }
+
+    /// A map with keys of a driver, some of which are `known`.
+    fn options(&mut self, node: &Node, known: Vec<&'static Key>, at: &At<'_>) {
+        for entry in node.entries() {
+            self.leave_unread(&entry.node, Some(entry.key.clone()));
+            if let Some(key) = known.iter().copied().find(|key| key.name == entry.key) {
+                let at = At::Key(at, &entry.key, at.home().0, Some(key));
+                self.scalar(&entry.node, &key.accepts, &at);
+                self.on_fargate(&entry.node, key.on_fargate, &at);
+            }
+        }
+        if !matches!(node.value, Value::Map(_)) {
+            self.leave_unread(node, None);
         }
     }
 
@@ -282,7 +334,7 @@ impl Walk {
         let containers = node.items().iter().filter(|item| matches!(item.value, Value::Map(_)));
         for (number, container) in containers.enumerate() {
             self.container = Some(number);
-            self.map(container, shape, &At::Top);
+            self.map(container, shape, &At::Top(shape));
         }
         self.container = None;
     }
@@ -334,7 +386,8 @@ impl Walk {
     }
 
     fn add(&mut self, at: &At<'_>, span: Span, fault: Fault) {
-        self.found.push(Departure { container: self.container, path: at.path(), span, fault });
+        let (shape, key) = at.home();
+        self.found.push(Departure { container: self.container, path: at.path(), shape, key, span, fault });
     }
 }
 

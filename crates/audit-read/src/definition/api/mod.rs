@@ -6,6 +6,7 @@
 mod accept;
 mod departure;
 mod limits;
+mod log_drivers;
 #[rustfmt::skip]
 mod models;
 mod shapes;
@@ -18,10 +19,6 @@ pub(crate) use self::models::{
 pub use self::{
     departure::{Departure, Fault, Unread},
     limits::{FARGATE_SIZES, FargateSize, is_no_region, is_region, mebibytes, units},
-    shapes::{Accepts, Key, Shape},
+    log_drivers::log_options,
+    shapes::{Accepts, Key, OnFargate, Shape},
 };
-
-/// The parameters of ECS's `CreateService`.
-pub fn parameters_of_services() -> impl Iterator<Item = &'static str> {
-    SERVICE.names()
-}

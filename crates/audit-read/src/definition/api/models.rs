@@ -1,5 +1,5 @@
-//! Written by `scripts/aws_shapes.py`: the maps of App Mesh's resources and of an ECS service. Sources: AWS's service models
-//! `appmesh` of 2019-01-25 and `ecs` of 2014-11-13, <https://github.com/boto/botocore/tree/develop/botocore/data>
+//! Written by `scripts/aws_shapes.py`: the maps of App Mesh's resources and of an ECS service, and ECS's words. Sources:
+//! AWS's service models `appmesh` of 2019-01-25 and `ecs` of 2014-11-13, <https://github.com/boto/botocore/tree/develop/botocore/data>
 
 use super::shapes::{
     Accepts::{Any, Counted, EachOf, Flag, Map, Maps, OneOf, Texts, Union, Whole, Written},
@@ -165,11 +165,29 @@ static ECS_SERVICE_CONNECT_TLS_CERTIFICATE_AUTHORITY: Shape = Shape { name: "ser
 static ECS_LOG_CONFIGURATION: Shape = Shape { name: "logConfiguration", keys: &[key("logDriver", OneOf(&["json-file", "syslog", "journald", "gelf", "fluentd", "awslogs", "splunk", "awsfirelens"])), key("options", Any), key("secretOptions", Maps(&ECS_SECRET))] };
 static ECS_SECRET: Shape = Shape { name: "secret", keys: &[must("name", Any), must("valueFrom", Any)] };
 static ECS_SERVICE_CONNECT_ACCESS_LOG_CONFIGURATION: Shape = Shape { name: "serviceConnectAccessLogConfiguration", keys: &[must("format", OneOf(&["TEXT", "JSON"])), key("includeQueryParameters", OneOf(&["DISABLED", "ENABLED"]))] };
-static ECS_SERVICE_VOLUME_CONFIGURATION: Shape = Shape { name: "serviceVolumeConfiguration", keys: &[must("name", Any), key("managedEBSVolume", Map(&ECS_SERVICE_MANAGED_EBSVOLUME_CONFIGURATION))] };
-static ECS_SERVICE_MANAGED_EBSVOLUME_CONFIGURATION: Shape = Shape { name: "serviceManagedEBSVolumeConfiguration", keys: &[key("encrypted", Flag), key("kmsKeyId", Any), key("volumeType", Any), key("sizeInGiB", Any), key("snapshotId", Any), key("volumeInitializationRate", Any), key("iops", Any), key("throughput", Any), key("tagSpecifications", Maps(&ECS_EBSTAG_SPECIFICATION)), must("roleArn", Any), key("filesystemType", OneOf(&["ext3", "ext4", "xfs", "ntfs"]))] };
-static ECS_EBSTAG_SPECIFICATION: Shape = Shape { name: "eBSTagSpecification", keys: &[must("resourceType", OneOf(&["volume"])), key("tags", Counted(0, 50, &Maps(&ECS_TAG))), key("propagateTags", OneOf(&["TASK_DEFINITION", "SERVICE", "NONE"]))] };
+static ECS_SERVICE_VOLUME_CONFIGURATION: Shape = Shape { name: "serviceVolumeConfiguration", keys: &[must("name", Any), key("managedEBSVolume", Map(&ECS_SERVICE_MANAGED_EBS_VOLUME_CONFIGURATION))] };
+static ECS_SERVICE_MANAGED_EBS_VOLUME_CONFIGURATION: Shape = Shape { name: "serviceManagedEBSVolumeConfiguration", keys: &[key("encrypted", Flag), key("kmsKeyId", Any), key("volumeType", Any), key("sizeInGiB", Any), key("snapshotId", Any), key("volumeInitializationRate", Any), key("iops", Any), key("throughput", Any), key("tagSpecifications", Maps(&ECS_EBS_TAG_SPECIFICATION)), must("roleArn", Any), key("filesystemType", OneOf(&["ext3", "ext4", "xfs", "ntfs"]))] };
+static ECS_EBS_TAG_SPECIFICATION: Shape = Shape { name: "eBSTagSpecification", keys: &[must("resourceType", OneOf(&["volume"])), key("tags", Counted(0, 50, &Maps(&ECS_TAG))), key("propagateTags", OneOf(&["TASK_DEFINITION", "SERVICE", "NONE"]))] };
 static ECS_VPC_LATTICE_CONFIGURATION: Shape = Shape { name: "vpcLatticeConfiguration", keys: &[must("roleArn", Any), must("targetGroupArn", Any), must("portName", Any), key("advancedConfiguration", Map(&ECS_VPC_LATTICE_ADVANCED_CONFIGURATION))] };
 static ECS_VPC_LATTICE_ADVANCED_CONFIGURATION: Shape = Shape { name: "vpcLatticeAdvancedConfiguration", keys: &[key("alternateTargetGroupArn", Any), key("productionListenerRule", Any), key("testListenerRule", Any)] };
 static ECS_MONITORING_CONFIGURATION: Shape = Shape { name: "monitoringConfiguration", keys: &[key("metricConfigurations", Counted(0, 5, &Maps(&ECS_METRIC_CONFIGURATION)))] };
 static ECS_METRIC_CONFIGURATION: Shape = Shape { name: "metricConfiguration", keys: &[must("metricNames", Counted(1, 5, &Texts)), must("resolutionSeconds", Whole(20, 60))] };
 pub(crate) static SERVICE: Shape = Shape { name: "createService", keys: &[key("cluster", Any), key("serviceName", Any), key("taskDefinition", Any), key("availabilityZoneRebalancing", OneOf(&["ENABLED", "DISABLED"])), key("loadBalancers", Maps(&ECS_LOAD_BALANCER)), key("serviceRegistries", Maps(&ECS_SERVICE_REGISTRY)), key("desiredCount", Any), key("clientToken", Any), key("launchType", OneOf(&["EC2", "FARGATE", "EXTERNAL", "MANAGED_INSTANCES"])), key("capacityProviderStrategy", Maps(&ECS_CAPACITY_PROVIDER_STRATEGY_ITEM)), key("platformVersion", Any), key("role", Any), key("deploymentConfiguration", Map(&ECS_DEPLOYMENT_CONFIGURATION)), key("placementConstraints", Maps(&ECS_PLACEMENT_CONSTRAINT)), key("placementStrategy", Maps(&ECS_PLACEMENT_STRATEGY)), key("networkConfiguration", Map(&ECS_NETWORK_CONFIGURATION)), key("healthCheckGracePeriodSeconds", Any), key("schedulingStrategy", OneOf(&["REPLICA", "DAEMON"])), key("deploymentController", Map(&ECS_DEPLOYMENT_CONTROLLER)), key("tags", Counted(0, 50, &Maps(&ECS_TAG))), key("enableECSManagedTags", Flag), key("propagateTags", OneOf(&["TASK_DEFINITION", "SERVICE", "NONE"])), key("enableExecuteCommand", Flag), key("serviceConnectConfiguration", Map(&ECS_SERVICE_CONNECT_CONFIGURATION)), key("volumeConfigurations", Maps(&ECS_SERVICE_VOLUME_CONFIGURATION)), key("vpcLatticeConfigurations", Maps(&ECS_VPC_LATTICE_CONFIGURATION)), key("monitoring", Map(&ECS_MONITORING_CONFIGURATION)), key("forceNewDeployment", Any), key("name", Any), key("serviceArn", Any)] };
+pub(super) const APPLICATION_PROTOCOL: &[&str] = &["http", "http2", "grpc"];
+pub(super) const CPU_ARCHITECTURE: &[&str] = &["X86_64", "ARM64"];
+pub(super) const COMPATIBILITY: &[&str] = &["EC2", "FARGATE", "EXTERNAL", "MANAGED_INSTANCES"];
+pub(super) const DEVICE_CGROUP_PERMISSION: &[&str] = &["read", "write", "mknod"];
+pub(super) const EFS_AUTHORIZATION_CONFIG_IAM: &[&str] = &["ENABLED", "DISABLED"];
+pub(super) const EFS_TRANSIT_ENCRYPTION: &[&str] = &["ENABLED", "DISABLED"];
+pub(super) const ENVIRONMENT_FILE_TYPE: &[&str] = &["s3"];
+pub(super) const FIRELENS_CONFIGURATION_TYPE: &[&str] = &["fluentd", "fluentbit"];
+pub(super) const IPC_MODE: &[&str] = &["host", "task", "none"];
+pub(super) const LOG_DRIVER: &[&str] = &["json-file", "syslog", "journald", "gelf", "fluentd", "awslogs", "splunk", "awsfirelens", "none"];
+pub(super) const NETWORK_MODE: &[&str] = &["bridge", "host", "awsvpc", "none", "default", "nat"];
+pub(super) const PID_MODE: &[&str] = &["host", "task"];
+pub(super) const RESOURCE_TYPE: &[&str] = &["GPU", "InferenceAccelerator", "NeuronDevice"];
+pub(super) const SCOPE: &[&str] = &["task", "shared"];
+pub(super) const TASK_DEFINITION_PLACEMENT_CONSTRAINT_TYPE: &[&str] = &["memberOf"];
+pub(super) const TRANSPORT_PROTOCOL: &[&str] = &["tcp", "udp"];
+pub(super) const ULIMIT_NAME: &[&str] = &["core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack"];
+pub(super) const VERSION_CONSISTENCY: &[&str] = &["enabled", "disabled"];

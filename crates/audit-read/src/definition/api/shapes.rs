@@ -2,6 +2,12 @@
 //! <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html>,
 //! <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>,
 //! <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_definition_parameters.html>
+//!
+//! ECS's words are in `models`. `scripts/aws_shapes.py --check` also compares the keys with AWS's service model.
+
+use std::sync::LazyLock;
+
+use super::models;
 
 /// A map of ECS's API.
 #[derive(Debug)]
@@ -38,8 +44,10 @@ pub enum Accepts {
     Any,
     /// A map with keys that the user or a driver chooses.
     Options,
-    /// The same, in which some keys have values of their own.
+    /// Such a map in which ECS reads some of the keys.
     OptionsOf(&'static Shape),
+    /// The options of the log driver that stands next to them.
+    LogOptions,
     Map(&'static Shape),
     Maps(&'static Shape),
     /// One of these words.
@@ -105,7 +113,6 @@ impl Key {
 }
 
 const PORT: Accepts = Accepts::Whole(0, 65_535);
-const SWITCH: &[&str] = &["ENABLED", "DISABLED"];
 
 /// The task definition, with the keys that only `describe-task-definition` prints.
 pub(super) static TASK: Shape = Shape {
@@ -114,18 +121,16 @@ pub(super) static TASK: Shape = Shape {
         key("family", Accepts::Name),
         key("taskRoleArn", Accepts::Any),
         key("executionRoleArn", Accepts::Any),
-        // Windows has the last two.
-        key("networkMode", Accepts::OneOf(&["awsvpc", "bridge", "host", "none", "default", "nat"]))
-            .on_fargate(&["awsvpc"]),
+        key("networkMode", Accepts::OneOf(models::NETWORK_MODE)).on_fargate(&["awsvpc"]),
         key("containerDefinitions", Accepts::Items(&CONTAINER)),
         key("volumes", Accepts::Maps(&VOLUME)),
         key("placementConstraints", Accepts::Maps(&PLACEMENT_CONSTRAINT)).not_on_fargate(),
-        key("requiresCompatibilities", Accepts::EachOf(&["FARGATE", "EC2", "EXTERNAL", "MANAGED_INSTANCES"])),
+        key("requiresCompatibilities", Accepts::EachOf(models::COMPATIBILITY)),
         key("cpu", Accepts::Any),
         key("memory", Accepts::Any),
         key("tags", Accepts::Maps(&TAG)),
-        key("pidMode", Accepts::OneOf(&["host", "task"])).on_fargate(&["task"]),
-        key("ipcMode", Accepts::OneOf(&["host", "task", "none"])).not_on_fargate(),
+        key("pidMode", Accepts::OneOf(models::PID_MODE)).on_fargate(&["task"]),
+        key("ipcMode", Accepts::OneOf(models::IPC_MODE)).not_on_fargate(),
         key("proxyConfiguration", Accepts::Map(&PROXY)),
         key("inferenceAccelerators", Accepts::Maps(&ACCELERATOR)).not_on_fargate(),
         key("ephemeralStorage", Accepts::Map(&EPHEMERAL_STORAGE)),
@@ -167,7 +172,7 @@ static CONTAINER: Shape = Shape {
         key("dependsOn", Accepts::Maps(&DEPENDENCY)),
         key("startTimeout", Accepts::Any),
         key("stopTimeout", Accepts::Any),
-        key("versionConsistency", Accepts::OneOf(&["enabled", "disabled"])),
+        key("versionConsistency", Accepts::OneOf(models::VERSION_CONSISTENCY)),
         key("hostname", Accepts::Any),
         key("user", Accepts::Any),
         key("workingDirectory", Accepts::PathOrNone),
@@ -200,9 +205,9 @@ static PORT_MAPPING: Shape = Shape {
         key("containerPort", PORT),
         key("containerPortRange", Accepts::PortRange),
         key("hostPort", PORT),
-        key("protocol", Accepts::OneOf(&["tcp", "udp"])),
+        key("protocol", Accepts::OneOf(models::TRANSPORT_PROTOCOL)),
         key("name", Accepts::PortName),
-        key("appProtocol", Accepts::OneOf(&["http", "http2", "grpc"])),
+        key("appProtocol", Accepts::OneOf(models::APPLICATION_PROTOCOL)),
     ],
 };
 
@@ -220,7 +225,7 @@ static TAG: Shape = Shape { name: "tags", keys: &[key("key", Accepts::Any), key(
 
 static ENVIRONMENT_FILE: Shape = Shape {
     name: "environmentFiles",
-    keys: &[must("value", Accepts::VariableFile), must("type", Accepts::OneOf(&["s3"]))],
+    keys: &[must("value", Accepts::VariableFile), must("type", Accepts::OneOf(models::ENVIRONMENT_FILE_TYPE))],
 };
 
 static MOUNT_POINT: Shape = Shape {
@@ -244,7 +249,7 @@ static LINUX: Shape = Shape {
     ],
 };
 
-static CAPABILITIES: Shape = Shape {
+pub(super) static CAPABILITIES: Shape = Shape {
     name: "capabilities",
     keys: &[
         key("add", Accepts::EachKnown(CAPABILITY)).on_fargate(&["SYS_PTRACE"]),
@@ -299,7 +304,7 @@ static DEVICE: Shape = Shape {
     keys: &[
         must("hostPath", Accepts::Path),
         key("containerPath", Accepts::Path),
-        key("permissions", Accepts::EachOf(&["read", "write", "mknod"])),
+        key("permissions", Accepts::EachOf(models::DEVICE_CGROUP_PERMISSION)),
     ],
 };
 
@@ -320,64 +325,23 @@ static HOST_ENTRY: Shape =
 
 static ULIMIT: Shape = Shape {
     name: "ulimits",
-    keys: &[must("name", Accepts::OneOf(LIMITS)), must("softLimit", Accepts::Any), must("hardLimit", Accepts::Any)],
+    keys: &[
+        must("name", Accepts::OneOf(models::ULIMIT_NAME)),
+        must("softLimit", Accepts::Any),
+        must("hardLimit", Accepts::Any),
+    ],
 };
-
-/// Source: <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Ulimit.html>
-const LIMITS: &[&str] = &[
-    "core",
-    "cpu",
-    "data",
-    "fsize",
-    "locks",
-    "memlock",
-    "msgqueue",
-    "nice",
-    "nofile",
-    "nproc",
-    "rss",
-    "rtprio",
-    "rttime",
-    "sigpending",
-    "stack",
-];
 
 static LOGS: Shape = Shape {
     name: "logConfiguration",
     keys: &[
-        must("logDriver", Accepts::Known(LOG_DRIVERS)).on_fargate(&["awslogs", "awsfirelens", "splunk"]),
-        key("options", Accepts::OptionsOf(&LOG_OPTIONS)),
+        must("logDriver", Accepts::Known(models::LOG_DRIVER)).on_fargate(&["awslogs", "awsfirelens", "splunk"]),
+        key("options", Accepts::LogOptions),
         key("secretOptions", Accepts::Maps(&SECRET)),
     ],
 };
 
-const TRUE_OR_FALSE: Accepts = Accepts::OneOf(&["true", "false"]);
-
-/// The options of log drivers whose values are known. Sources: <https://docs.docker.com/engine/logging/configure/>,
-/// <https://docs.docker.com/engine/logging/drivers/awslogs/>, <https://docs.docker.com/engine/logging/drivers/splunk/>
-static LOG_OPTIONS: Shape = Shape {
-    name: "options",
-    keys: &[
-        key("mode", Accepts::OneOf(&["blocking", "non-blocking"])),
-        key("max-buffer-size", Accepts::Size),
-        key("max-size", Accepts::Size),
-        key("compress", TRUE_OR_FALSE),
-        key("awslogs-create-group", TRUE_OR_FALSE),
-        key("awslogs-region", Accepts::Region),
-        key("splunk-format", Accepts::OneOf(&["inline", "json", "raw"])),
-        key("splunk-url", Accepts::Begins(&["http://", "https://"])),
-        key("splunk-insecureskipverify", TRUE_OR_FALSE),
-        key("splunk-verify-connection", TRUE_OR_FALSE),
-        key("splunk-gzip", TRUE_OR_FALSE),
-        key("gelf-address", Accepts::Begins(&["udp://", "tcp://"])),
-        key("fluentd-async", TRUE_OR_FALSE),
-        key("syslog-address", Accepts::Begins(&["tcp://", "udp://", "tcp+tls://", "unix://", "unixgram://"])),
-    ],
-};
-
-/// Source: <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LogConfiguration.html>
-const LOG_DRIVERS: &[&str] =
-    &["awslogs", "awsfirelens", "fluentd", "gelf", "journald", "json-file", "none", "splunk", "syslog"];
+pub(super) const TRUE_OR_FALSE: Accepts = Accepts::OneOf(&["true", "false"]);
 
 static HEALTH_CHECK: Shape = Shape {
     name: "healthCheck",
@@ -395,16 +359,13 @@ static SYSTEM_CONTROL: Shape =
 
 static RESOURCE: Shape = Shape {
     name: "resourceRequirements",
-    keys: &[
-        must("type", Accepts::OneOf(&["GPU", "InferenceAccelerator"])).not_on_fargate(),
-        must("value", Accepts::Any),
-    ],
+    keys: &[must("type", Accepts::OneOf(models::RESOURCE_TYPE)).not_on_fargate(), must("value", Accepts::Any)],
 };
 
 static FIRELENS: Shape = Shape {
     name: "firelensConfiguration",
     keys: &[
-        must("type", Accepts::OneOf(&["fluentbit", "fluentd"])),
+        must("type", Accepts::OneOf(models::FIRELENS_CONFIGURATION_TYPE)),
         key("options", Accepts::OptionsOf(&FIRELENS_OPTIONS)),
     ],
 };
@@ -425,6 +386,7 @@ static VOLUME: Shape = Shape {
         key("host", Accepts::Map(&HOST)),
         key("dockerVolumeConfiguration", Accepts::Map(&DOCKER_VOLUME)).not_on_fargate(),
         key("efsVolumeConfiguration", Accepts::Map(&EFS)),
+        key("s3filesVolumeConfiguration", Accepts::Map(&S3_FILES)),
         key("fsxWindowsFileServerVolumeConfiguration", Accepts::Any),
         key("configuredAtLaunch", Accepts::Any),
     ],
@@ -435,7 +397,7 @@ static HOST: Shape = Shape { name: "host", keys: &[key("sourcePath", Accepts::An
 static DOCKER_VOLUME: Shape = Shape {
     name: "dockerVolumeConfiguration",
     keys: &[
-        key("scope", Accepts::OneOf(&["task", "shared"])),
+        key("scope", Accepts::OneOf(models::SCOPE)),
         key("autoprovision", Accepts::Any),
         key("driver", Accepts::Any),
         key("driverOpts", Accepts::Options),
@@ -448,7 +410,7 @@ static EFS: Shape = Shape {
     keys: &[
         must("fileSystemId", Accepts::Begins(&["fs-", "arn:"])),
         key("rootDirectory", Accepts::Any),
-        key("transitEncryption", Accepts::OneOf(SWITCH)),
+        key("transitEncryption", Accepts::OneOf(models::EFS_TRANSIT_ENCRYPTION)),
         key("transitEncryptionPort", PORT),
         key("authorizationConfig", Accepts::Map(&AUTHORIZATION)),
     ],
@@ -456,12 +418,28 @@ static EFS: Shape = Shape {
 
 static AUTHORIZATION: Shape = Shape {
     name: "authorizationConfig",
-    keys: &[key("accessPointId", Accepts::Begins(&["fsap-", "arn:"])), key("iam", Accepts::OneOf(SWITCH))],
+    keys: &[
+        key("accessPointId", Accepts::Begins(&["fsap-", "arn:"])),
+        key("iam", Accepts::OneOf(models::EFS_AUTHORIZATION_CONFIG_IAM)),
+    ],
+};
+
+static S3_FILES: Shape = Shape {
+    name: "s3filesVolumeConfiguration",
+    keys: &[
+        must("fileSystemArn", Accepts::Any),
+        key("rootDirectory", Accepts::Any),
+        key("transitEncryptionPort", PORT),
+        key("accessPointArn", Accepts::Any),
+    ],
 };
 
 static PLACEMENT_CONSTRAINT: Shape = Shape {
     name: "placementConstraints",
-    keys: &[key("type", Accepts::OneOf(&["memberOf"])), key("expression", Accepts::Any)],
+    keys: &[
+        key("type", Accepts::OneOf(models::TASK_DEFINITION_PLACEMENT_CONSTRAINT_TYPE)),
+        key("expression", Accepts::Any),
+    ],
 };
 
 static PROXY: Shape = Shape {
@@ -482,46 +460,35 @@ static PLATFORM: Shape = Shape {
     keys: &[
         // The releases of Windows change from year to year.
         key("operatingSystemFamily", Accepts::Known(&["LINUX"])),
-        key("cpuArchitecture", Accepts::OneOf(&["X86_64", "ARM64"])),
+        key("cpuArchitecture", Accepts::OneOf(models::CPU_ARCHITECTURE)),
     ],
 };
 
 /// Every map of a task definition.
-static ALL: &[&Shape] = &[
-    &TASK,
-    &CONTAINER,
-    &REPOSITORY_CREDENTIALS,
-    &PORT_MAPPING,
-    &RESTART_POLICY,
-    &ENVIRONMENT_FILE,
-    &MOUNT_POINT,
-    &VOLUME_FROM,
-    &LINUX,
-    &CAPABILITIES,
-    &DEVICE,
-    &TMPFS,
-    &SECRET,
-    &DEPENDENCY,
-    &HOST_ENTRY,
-    &ULIMIT,
-    &LOGS,
-    &HEALTH_CHECK,
-    &SYSTEM_CONTROL,
-    &RESOURCE,
-    &FIRELENS,
-    &VOLUME,
-    &HOST,
-    &DOCKER_VOLUME,
-    &EFS,
-    &AUTHORIZATION,
-    &PLACEMENT_CONSTRAINT,
-    &PROXY,
-    &ACCELERATOR,
-    &EPHEMERAL_STORAGE,
-    &PLATFORM,
-    &PAIR,
-    &TAG,
-];
+static ALL: LazyLock<Vec<&'static Shape>> = LazyLock::new(|| {
+    let mut all = vec![&TASK];
+    let mut next = 0;
+    while let Some(shape) = all.get(next) {
+        for inner in shape.keys.iter().filter_map(|key| key.accepts.inner()) {
+            if !all.iter().any(|known| std::ptr::eq(*known, inner)) {
+                all.push(inner);
+            }
+        }
+        next += 1;
+    }
+    all
+});
+
+impl Accepts {
+    /// The map, or the map of each item, with keys of ECS's.
+    fn inner(&self) -> Option<&'static Shape> {
+        match self {
+            Self::Map(shape) | Self::Maps(shape) | Self::Items(shape) | Self::Union(shape) => Some(shape),
+            Self::Counted(_, _, items) => items.inner(),
+            _ => None,
+        }
+    }
+}
 
 impl Shape {
     /// The keys that the map may have.
@@ -529,8 +496,41 @@ impl Shape {
         self.keys.iter().map(|key| key.name)
     }
 
+    /// Whether it is the task definition as a whole.
+    pub fn is_task_definition(&self) -> bool {
+        std::ptr::eq(self, &TASK)
+    }
+
     /// The maps that have a key of this name.
     pub fn with(name: &str) -> impl Iterator<Item = &'static Self> {
         ALL.iter().copied().filter(move |shape| shape.names().any(|key| key.eq_ignore_ascii_case(name)))
+    }
+
+    /// The names of the maps whose keys the user or a driver chooses.
+    pub(crate) fn with_own_keys() -> impl Iterator<Item = &'static str> {
+        let is_own = |key: &&Key| matches!(key.accepts, Accepts::Options | Accepts::OptionsOf(_) | Accepts::LogOptions);
+        ALL.iter().flat_map(|shape| shape.keys).filter(is_own).map(|key| key.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_maps_are_found_from_the_task_definition() {
+        let names: Vec<&str> = ALL.iter().map(|shape| shape.name).collect();
+        for name in ["the task definition", "a container definition", "capabilities", "authorizationConfig", "tags"] {
+            assert!(names.contains(&name), "{name}");
+        }
+        assert!(!names.contains(&"createService"));
+    }
+
+    #[test]
+    fn users_and_drivers_choose_the_keys_of_four_kinds_of_maps() {
+        let mut names: Vec<&str> = Shape::with_own_keys().collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names, ["dockerLabels", "driverOpts", "labels", "options"]);
     }
 }

@@ -25,12 +25,17 @@ ecs-unknown-key: executionRole = "reports"
 ecs-unknown-key: launchType = "FARGATE"
 ecs-unknown-key: desiredCount = 2
 // A key of next year, and what describe-task-definition adds.
+ok: monitoring = {"enabled": true}
+ok: volumeConfigurations = []
 ok: cache / checkpointing = {"enabled": true}
 ok: cache / healthCheck.startInterval = 5
 ok: cache / portMappings = [{"containerPort": 6379, "loadBalancing": "none"}]
 ok: revision = 3
 ok: registeredBy = "arn:aws:iam::123456789012:user/reports"
 ok: enableFaultInjection = true
+// The volumes of S3 Files.
+ok: volumes = [{"name": "data", "s3filesVolumeConfiguration": {"fileSystemArn": "arn:aws:s3files:us-east-1:123456789012:file-system/fs-1"}}]
+ecs-value: volumes = [{"name": "data", "s3filesVolumeConfiguration": {"rootDirectory": "/"}}]
 // Single values.
 ecs-value: requiresCompatibilities = ["Fargate"] ["FARGET"] ["FARGATE_SPOT"]
 ok: requiresCompatibilities = ["FARGATE", "MANAGED_INSTANCES"] ["FARGATE", "EC2"]
@@ -48,8 +53,11 @@ ok: cache / portMappings = [{"containerPort": 6379, "protocol": "TCP"}]
   or [{"containerPort": 6379, "appProtocol": "http2"}, {"containerPortRange": "8000-8010"}]
 ecs-value: cache / logConfiguration = {"logDriver": "awslog", "options": {"awslogs-group": "report", "awslogs-region": "eu-west-1", "awslogs-stream-prefix": "cache"}}
   given requiresCompatibilities = ["EC2"]
-ok: cache / logConfiguration = {"logDriver": "loki"} {"logDriver": "syslog"}
+ok: cache / logConfiguration = {"logDriver": "loki"} {"logDriver": "syslog"} {"logDriver": "loki", "options": {"mode": "any"}}
+  or {"logDriver": "json-file", "options": {"splunk-format": "xml"}}
   given requiresCompatibilities = ["EC2"]
+ecs-value: cache / logConfiguration = {"logDriver": "splunk", "options": {"splunk-format": "xml"}}
+ecs-value: cache / logConfiguration = {"logDriver": "awsfirelense"}
 ecs-value: cache / logConfiguration = {"options": {}}
 ecs-value: cache / ulimits = [{"name": "nofiles", "softLimit": 1, "hardLimit": 2}]
   or [{"name": "nofile", "softLimit": 3, "hardLimit": 2}] [{"name": "nofile", "softLimit": 3}]
@@ -116,7 +124,7 @@ ecs-fargate-properties: cache / privileged = true
 ecs-fargate-properties: cache / dockerSecurityOptions = ["no-new-privileges"]
 ecs-fargate-properties: cache / linuxParameters = {"devices": [{"hostPath": "/dev/fuse"}]} {"capabilities": {"add": ["NET_ADMIN"]}}
 ecs-fargate-properties: cache / logConfiguration = {"logDriver": "json-file"}
-ecs-fargate-properties: cache / resourceRequirements = [{"type": "GPU", "value": "1"}]
+ecs-fargate-properties: cache / resourceRequirements = [{"type": "GPU", "value": "1"}] [{"type": "NeuronDevice", "value": "1"}]
 ecs-fargate-properties: volumes = [{"name": "data", "host": {"sourcePath": "/data"}}]
   or [{"name": "data", "dockerVolumeConfiguration": {"scope": "task"}}]
 ecs-fargate-properties: pidMode = "host"
@@ -143,6 +151,7 @@ ok: cpu = absent
 ecs-log-options: report / logConfiguration.options = {} {"awslogs-group": "reports"}
   or {"awslogs-group": "reports", "awslogs-region": "us-east-1", "awslogs-stream-prefix": "report", "awslogs-datetime-fmt": "x"}
   or {"awslogs-grop": "reports", "awslogs-region": "us-east-1", "awslogs-stream-prefix": "report"}
+  or {"awslogs-group": "reports", "awslogs-region": "us-east-1", "awslogs-prefix": "report"}
   given @logs
 ok: report / logConfiguration.options = {"awslogs-group": "reports"}
   given @logs

@@ -66,6 +66,9 @@ locals {
     for key in ["arn", "id"] : lookup(local.input.execution_role, key, null) != null
   ])
 
+  creates_role           = coalesce(local.input.create_task_role, !local.is_role_given)
+  creates_execution_role = coalesce(local.input.create_execution_role, !local.is_execution_role_given)
+
   # What the module refuses or ignores: an input, whether it is so, and what is wrong. Sources: validation.tf and
   # variables.tf of mesh-task and gateway-task
   refused = concat(local.refused_releases, [
@@ -95,11 +98,21 @@ locals {
       what       = "execution_role has no effect: the module creates a role unless create_execution_role is false"
       help       = "set create_execution_role to false"
     },
+    # The module wants a slash at the beginning, and IAM wants both slashes for a role that the module creates.
     {
       input = "iam_role_path"
-      is    = !startswith(local.input.iam_role_path, "/") || !endswith(local.input.iam_role_path, "/")
-      what  = "iam_role_path has no slash at both ends"
+      is    = !startswith(local.input.iam_role_path, "/")
+      what  = "iam_role_path has no slash at its beginning"
       help  = "write it as a path of IAM: /consul-ecs/"
+    },
+    {
+      input = "iam_role_path"
+      is = (
+        startswith(local.input.iam_role_path, "/") && !endswith(local.input.iam_role_path, "/")
+        && anytrue([local.creates_role, local.creates_execution_role])
+      )
+      what = "iam_role_path has no slash at its end"
+      help = "write it as a path of IAM: /consul-ecs/"
     },
     {
       input = "consul_ecs_config"
