@@ -71,8 +71,9 @@ fn draft(resource: &Resource, departure: &Departure) -> Option<Draft> {
         Fault::UnknownKey { key, instead_of, given } => {
             let free = departure.shape.names().filter(|name| !given.contains(name));
             let meant = instead_of.or_else(|| nearest(key, free));
+            let twin = || nearest(key, given.iter().copied());
             // Terraform names some blocks as its provider likes.
-            if meant.is_none() && resource.dialect == Dialect::TerraformAppMesh {
+            if resource.dialect == Dialect::TerraformAppMesh && meant.or_else(twin).is_none() {
                 return None;
             }
             let help = meant.map_or_else(

@@ -70,6 +70,7 @@ fn spelled(key: &str) -> String {
     match key {
         "properties" => "ProxyConfigurationProperties".to_owned(),
         "efsVolumeConfiguration" => "EFSVolumeConfiguration".to_owned(),
+        "s3filesVolumeConfiguration" => "S3FilesVolumeConfiguration".to_owned(),
         "fileSystemId" => "FilesystemId".to_owned(),
         "awsCloudMap" => "AWSCloudMap".to_owned(),
         // Within a specification of App Mesh, these are abbreviations.

@@ -54,7 +54,7 @@ impl Departure {
 
     /// Whether it is in the capabilities of a container.
     pub fn is_in_capabilities(&self) -> bool {
-        std::ptr::eq(self.shape, &CAPABILITIES)
+        std::ptr::eq(self.shape, &raw const CAPABILITIES)
     }
 }
 
@@ -220,8 +220,8 @@ impl Walk {
                 self.count(node, *least..=*most, accepts, at);
                 self.value(node, items, at);
             }
-            Accepts::Options | Accepts::LogOptions => self.options(node, Vec::new(), at),
-            Accepts::OptionsOf(shape) => self.options(node, shape.keys.iter().collect(), at),
+            Accepts::Options | Accepts::LogOptions => self.options(node, &[], at),
+            Accepts::OptionsOf(shape) => self.options(node, &shape.keys.iter().collect::<Vec<_>>(), at),
             Accepts::Map(_) if !matches!(node.value, Value::Map(_)) => self.leave_unread(node, None),
             Accepts::Map(shape) => self.map(node, shape, at),
             Accepts::Maps(shape) => self.items(node, shape, at),
@@ -244,11 +244,11 @@ impl Walk {
     fn log_options(&mut self, node: &Node, siblings: &[Entry], at: &At<'_>) {
         let mut drivers = siblings.iter().rev().filter(|entry| self.dialect.is_spelling_of(&entry.key, "logDriver"));
         let driver = drivers.next().and_then(|entry| entry.node.text()).unwrap_or_default();
-        self.options(node, log_options(driver).collect(), at);
+        self.options(node, &log_options(driver).collect::<Vec<_>>(), at);
     }
 
     /// A map with keys of a driver, some of which are `known`.
-    fn options(&mut self, node: &Node, known: Vec<&'static Key>, at: &At<'_>) {
+    fn options(&mut self, node: &Node, known: &[&'static Key], at: &At<'_>) {
         for entry in node.entries() {
             self.leave_unread(&entry.node, Some(entry.key.clone()));
             if let Some(key) = known.iter().copied().find(|key| key.name == entry.key) {

@@ -498,7 +498,7 @@ impl Shape {
 
     /// Whether it is the task definition as a whole.
     pub fn is_task_definition(&self) -> bool {
-        std::ptr::eq(self, &TASK)
+        std::ptr::eq(self, &raw const TASK)
     }
 
     /// The maps that have a key of this name.

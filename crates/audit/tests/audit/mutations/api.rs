@@ -57,7 +57,6 @@ ok: cache / logConfiguration = {"logDriver": "loki"} {"logDriver": "syslog"} {"l
   or {"logDriver": "json-file", "options": {"splunk-format": "xml"}}
   given requiresCompatibilities = ["EC2"]
 ecs-value: cache / logConfiguration = {"logDriver": "splunk", "options": {"splunk-format": "xml"}}
-ecs-value: cache / logConfiguration = {"logDriver": "awsfirelense"}
 ecs-value: cache / logConfiguration = {"options": {}}
 ecs-value: cache / ulimits = [{"name": "nofiles", "softLimit": 1, "hardLimit": 2}]
   or [{"name": "nofile", "softLimit": 3, "hardLimit": 2}] [{"name": "nofile", "softLimit": 3}]
