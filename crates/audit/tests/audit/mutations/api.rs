@@ -35,7 +35,6 @@ ok: registeredBy = "arn:aws:iam::123456789012:user/reports"
 ok: enableFaultInjection = true
 // The volumes of S3 Files.
 ok: volumes = [{"name": "data", "s3filesVolumeConfiguration": {"fileSystemArn": "arn:aws:s3files:us-east-1:123456789012:file-system/fs-1"}}]
-ecs-value: volumes = [{"name": "data", "s3filesVolumeConfiguration": {"rootDirectory": "/"}}]
 // Single values.
 ecs-value: requiresCompatibilities = ["Fargate"] ["FARGET"] ["FARGATE_SPOT"]
 ok: requiresCompatibilities = ["FARGATE", "MANAGED_INSTANCES"] ["FARGATE", "EC2"]
