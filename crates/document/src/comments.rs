@@ -22,6 +22,8 @@ pub struct Comments {
     pub spans: Vec<Span>,
     /// The first byte of the first value.
     pub first_value: usize,
+    /// The bytes of each string of several lines.
+    pub texts: Vec<Span>,
 }
 
 impl Comments {
@@ -34,9 +36,10 @@ impl Comments {
                 scalars.visit_body(&body);
             }
             let first_value = scalars.0.iter().map(|span| span.start).min().unwrap_or(whole.end);
-            return Self { spans: between(&file.text, whole, scalars.0, false), first_value };
+            let texts = of_several_lines(&file.text, &scalars.0);
+            return Self { spans: between(&file.text, whole, scalars.0, false), first_value, texts };
         }
-        let mut comments = Self { spans: Vec::new(), first_value: whole.end };
+        let mut comments = Self { first_value: whole.end, ..Self::default() };
         let Some(documents) = documents(file) else {
             if let Ok((notation, node)) = parse(file) {
                 comments.add(&file.text, whole, &node, notation);
@@ -53,20 +56,31 @@ impl Comments {
 
     fn add(&mut self, text: &str, part: Span, node: &Node, notation: Notation) {
         self.first_value = self.first_value.min(node.place.span.start);
-        self.spans.extend(comments_around(text, part, node, notation));
+        let scalars = scalars_of(text, node);
+        self.texts.extend(of_several_lines(text, &scalars));
+        self.spans.extend(between(text, part, scalars, notation == Notation::Yaml));
     }
+
+    /// The string of several lines around a byte.
+    pub fn text_around(&self, byte: usize) -> Option<Span> {
+        self.texts.iter().copied().find(|text| text.start <= byte && byte < text.end)
+    }
+}
+
+fn of_several_lines(text: &str, scalars: &[Span]) -> Vec<Span> {
+    let is_long = |span: &&Span| text.get(span.start..span.end).is_some_and(|scalar| scalar.trim_end().contains('\n'));
+    scalars.iter().filter(is_long).copied().collect()
 }
 
 /// Whether there is a comment within a value.
 pub(crate) fn has_comment(text: &str, node: &Node, notation: Notation) -> bool {
-    !comments_around(text, node.place.span, node, notation).is_empty()
+    !between(text, node.place.span, scalars_of(text, node), notation == Notation::Yaml).is_empty()
 }
 
-/// The comments of `part`, which has the scalars of `node`.
-fn comments_around(text: &str, part: Span, node: &Node, notation: Notation) -> Vec<Span> {
+fn scalars_of(text: &str, node: &Node) -> Vec<Span> {
     let mut scalars = Vec::new();
     collect_scalars(text, node, &mut scalars);
-    between(text, part, scalars, notation == Notation::Yaml)
+    scalars
 }
 
 fn collect_scalars(text: &str, node: &Node, out: &mut Vec<Span>) {

@@ -7,14 +7,15 @@ use crate::{
     json::parse_standard_json,
     node::{HOLE, Node, Value},
     place::{PathStep, Place, Route},
-    span::Span,
+    scalar::after_one_character,
+    span::{Position, Span},
     text_parts::TextParts,
 };
 
 /// Reads the JSON in the string `host`. `source` is the text of the file.
 ///
-/// If the file spells the string as JSON does, every value has its own place in the file; otherwise all values have the
-/// place of the string. If an unknown part of the string is a complete value, that value is unknown.
+/// If the file shows where each part of the string is from, every value has its own place in the file; otherwise all values
+/// have the place of the string. If an unknown part of the string is a complete value, that value is unknown.
 ///
 /// # Errors
 /// It is not a string, or the string is not JSON.
@@ -22,37 +23,76 @@ pub fn embedded_json(source: &str, host: &Node) -> Result<Node, ParseError> {
     let Value::Text(text) = &host.value else {
         return Err(ParseError::new(host.place.span, format!("{} where a JSON string is expected", host.kind())));
     };
-    let text = &with_quoted_holes(text);
+    let (quoted, quotes) = with_quoted_holes(text);
     let map = Offsets::of(source, &host.place, text);
+    let place_of = |span: Span| map.span(without_quotes(span, &quotes));
     let route = host.place.route.as_ref().map_or_else(Route::default, |route| route.then(PathStep::Embedded));
-    match parse_standard_json(text, &route) {
+    match parse_standard_json(&quoted, &route) {
         Ok(mut node) => {
-            node.map_spans(&|span| map.span(span));
+            node.map_spans(&place_of);
             if host.place.route.is_none() {
                 node.remove_routes();
             }
             forget_holes(&mut node);
             Ok(node)
         }
-        Err(error) => Err(ParseError::new(map.span(error.span), error.reason)),
+        Err(error) => {
+            let span = marked(&quoted, error.span);
+            let reason = format!("{}{}", error.reason, position(text, without_quotes(span, &quotes)));
+            Err(ParseError::new(place_of(span), reason))
+        }
     }
 }
 
-/// Quotes unknown parts outside of strings, as in `"port": ${Port}`, so that the rest is valid JSON.
-fn with_quoted_holes(text: &str) -> Cow<'_, str> {
+/// The bytes of an error. At the end of the text, there is no byte to point at: the last character before counts.
+fn marked(text: &str, error: Span) -> Span {
+    if error.start < error.end {
+        return error;
+    }
+    let before = text.get(..error.start).unwrap_or(text).trim_end();
+    let last = before.chars().next_back().map_or(0, char::len_utf8);
+    Span::new(before.len() - last, before.len())
+}
+
+/// Where an error is in the text of a string: ` (line 2, column 7 of the text)`. Behind an unknown part, columns are unknown.
+fn position(text: &str, error: Span) -> String {
+    let Position { line, column } = Position::of(text, error.start);
+    let before = text.get(..error.start).unwrap_or(text);
+    let has_hole = before.rsplit('\n').next().is_some_and(|line| line.contains(HOLE));
+    match (line, has_hole) {
+        (1, true) => String::new(),
+        (1, false) => format!(" (column {column} of the text)"),
+        (_, true) => format!(" (line {line} of the text)"),
+        (_, false) => format!(" (line {line}, column {column} of the text)"),
+    }
+}
+
+/// Quotes unknown parts outside of strings, as in `"port": ${Port}`, so that the rest is valid JSON. Also returns the bytes
+/// at which the quotes are.
+fn with_quoted_holes(text: &str) -> (Cow<'_, str>, Vec<usize>) {
     if !text.contains(HOLE) {
-        return Cow::Borrowed(text);
+        return (Cow::Borrowed(text), Vec::new());
     }
     let (mut quoted, mut in_string, mut is_escaped) = (String::with_capacity(text.len() + 16), false, false);
+    let mut quotes = Vec::new();
     for c in text.chars() {
         match c {
-            HOLE if !in_string => quoted.extend(['"', HOLE, '"']),
+            HOLE if !in_string => {
+                quotes.extend([quoted.len(), quoted.len() + 1 + HOLE.len_utf8()]);
+                quoted.extend(['"', HOLE, '"']);
+            }
             _ => quoted.push(c),
         }
         in_string ^= c == '"' && !is_escaped;
         is_escaped = in_string && c == '\\' && !is_escaped;
     }
-    Cow::Owned(quoted)
+    (Cow::Owned(quoted), quotes)
+}
+
+/// The bytes of the text before it got these quotes.
+fn without_quotes(span: Span, quotes: &[usize]) -> Span {
+    let before = |byte: usize| byte - quotes.partition_point(|quote| *quote < byte);
+    Span::new(before(span.start), before(span.end))
 }
 
 /// Makes a value unknown if an unknown part is all of it. In a list or a key, an unknown part may be several values:
@@ -73,24 +113,25 @@ fn is_hole(node: &Node) -> bool {
 enum Offsets {
     /// By byte of the value, including its end.
     Exact(Vec<usize>),
-    /// The string is put together from values of the file.
+    /// Each part of the string has its place.
     Parts(Span, Arc<TextParts>),
-    /// The file does not spell the string as JSON does.
+    /// The file does not show where the parts of the string are from.
     Whole(Span),
 }
 
 impl Offsets {
     fn of(source: &str, place: &Place, text: &str) -> Self {
         let span = place.span;
-        // Quotes around unknown parts move the rest of the text.
         if let Some(parts) = place.parts.as_ref().filter(|parts| parts.length() == text.len()) {
             return Self::Parts(span, Arc::clone(parts));
         }
         let literal = source.get(span.start..span.end).unwrap_or_default();
+        let parts = || TextParts::of_scalar(source, span, text).map(|parts| Self::Parts(span, Arc::new(parts)));
         match literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-            Some(inner) => Self::exact(inner, span.start + 1, text).unwrap_or(Self::Whole(span)),
-            None => Self::Whole(span),
+            Some(inner) => Self::exact(inner, span.start + 1, text),
+            None => parts(),
         }
+        .unwrap_or(Self::Whole(span))
     }
 
     /// Reads the escapes of the literal; `None` if literal and value do not match, as with YAML's own escapes.
@@ -115,22 +156,6 @@ impl Offsets {
             Self::Parts(span, parts) => parts.span(inner).unwrap_or(*span),
             Self::Whole(span) => *span,
         }
-    }
-}
-
-/// The rest of a JSON string literal after the spelling of `wanted`.
-fn after_one_character(literal: &str, wanted: char) -> Option<&str> {
-    let Some(escape) = literal.strip_prefix('\\') else {
-        return literal.strip_prefix(wanted);
-    };
-    let mut after = escape.chars();
-    match after.next()? {
-        'u' => {
-            // A character outside of the basic multilingual plane has two UTF-16 units.
-            let units = wanted.len_utf16();
-            escape.get(if units == 2 { 11 } else { 5 }..)
-        }
-        _ => Some(after.as_str()),
     }
 }
 
@@ -166,10 +191,26 @@ mod tests {
     }
 
     #[test]
+    fn values_around_an_unknown_part_have_places() {
+        // Given `{"port": ${Port}, "name": "x"}` at 100 in a file.
+        let mut builder = crate::TextBuilder::default();
+        builder.push_verbatim("{\"port\": ", 100);
+        builder.push(&HOLE.to_string(), Span::new(109, 116));
+        builder.push_verbatim(", \"name\": \"x\"}", 116);
+        let (text, parts) = builder.finish();
+        let place = Place { parts: parts.map(Arc::new), ..Place::fixed(Span::new(90, 140)) };
+        let node = embedded_json("", &Node { value: Value::Text(text), place }).unwrap();
+        let entry = |index: usize| &node.entries()[index];
+        assert_eq!((entry(0).key_span, entry(0).node.place.span), (Span::new(101, 107), Span::new(109, 116)));
+        assert_eq!((entry(1).key_span, entry(1).node.place.span), (Span::new(118, 124), Span::new(126, 129)));
+    }
+
+    #[test]
     fn errors_point_into_the_file() {
         let source = r#"{"c": "{\"a\": nonsense}"}"#;
         let error = inner(source).unwrap_err();
         assert!(source.get(error.span.start..).unwrap().starts_with("nonsense"), "{error:?}");
+        assert!(error.reason.ends_with(" (column 7 of the text)"), "{error:?}");
         assert!(inner(r#"{"c": 7}"#).unwrap_err().reason.contains("a number where"));
     }
 }

@@ -25,6 +25,7 @@ mod notation;
 mod place;
 mod placeholder;
 mod problem;
+mod scalar;
 mod source;
 mod span;
 mod text;

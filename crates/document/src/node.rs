@@ -1,6 +1,6 @@
 //! A value and its place in the file.
 
-use std::{collections::HashMap, str::FromStr};
+use std::{collections::HashMap, str::FromStr, sync::Arc};
 
 use serde_json::Value as Json;
 
@@ -188,6 +188,7 @@ impl Node {
     /// Changes the bytes of every value and key.
     pub fn map_spans(&mut self, map: &dyn Fn(Span) -> Span) {
         self.place.span = map(self.place.span);
+        self.place.parts = self.place.parts.take().map(|parts| Arc::new(parts.placed_by(map)));
         match &mut self.value {
             Value::List(items) => items.iter_mut().for_each(|item| item.map_spans(map)),
             Value::Map(entries) => entries.iter_mut().for_each(|entry| {

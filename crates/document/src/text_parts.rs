@@ -40,6 +40,12 @@ impl TextParts {
         Some(Span::new(start, last.place_of(Span::new(inner.end - 1, inner.end)).end))
     }
 
+    /// The same string with other places.
+    pub(crate) fn placed_by(&self, map: &dyn Fn(Span) -> Span) -> Self {
+        let parts = self.parts.iter().map(|part| Part { file: map(part.file), ..*part });
+        Self { parts: parts.collect(), length: self.length }
+    }
+
     fn smallest(&self, inner: Span) -> Option<&Part> {
         let after = self.parts.partition_point(|part| part.text.start <= inner.start);
         self.parts.get(..after)?.iter().rev().find(|part| part.text.end >= inner.end)
@@ -94,6 +100,27 @@ impl TextBuilder {
         for part in parts.map(|parts| parts.parts.as_slice()).unwrap_or_default() {
             let text = Span::new(part.text.start + shift, part.text.end + shift);
             self.parts.push(Part { text, ..*part });
+        }
+    }
+
+    /// Adds the bytes `part` of a string, whose parts have the places `places`.
+    pub fn push_part(&mut self, string: &str, part: Span, places: Option<&TextParts>) {
+        let at = self.text.len();
+        self.text.push_str(string.get(part.start..part.end).unwrap_or_default());
+        let known = places.map(|places| places.parts.as_slice()).unwrap_or_default();
+        let first = known.partition_point(|known| known.text.end <= part.start);
+        for known in known.iter().skip(first).take_while(|known| known.text.start < part.end) {
+            let (start, end) = (known.text.start.max(part.start), known.text.end.min(part.end));
+            let file = known.place_of(Span::new(start, end));
+            self.part(at + start - part.start, end - start, file, known.is_verbatim);
+        }
+    }
+
+    /// Adds a text in the place of the bytes `part` of a string, whose parts have the places `places`.
+    pub fn push_instead(&mut self, text: &str, part: Span, places: Option<&TextParts>) {
+        match places.and_then(|places| places.span(part)) {
+            Some(file) => self.push(text, file),
+            None => self.push_unplaced(text),
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use super::{comment::directives, config::Config};
 use crate::{finding::Finding, report::mistakes};
-use document::{Node, Notation, SourceFile, hcl, parse_all};
+use document::{Comments, Node, Notation, SourceFile, hcl, parse_all};
 
 /// Exceptions for all findings of a run.
 #[derive(Debug, Default)]
@@ -116,9 +116,14 @@ pub fn quoted(text: &str) -> String {
 type Lines = BTreeMap<usize, BTreeSet<&'static str>>;
 
 /// The text of `file` with comments that ignore `findings`, and the findings for which there can be none: in JSON without
-/// comments, and within texts of several lines. No text if there is no comment.
+/// comments, and on lines that begin within a string. No text if there is no comment.
 fn annotated<'f>(file: &SourceFile, findings: &[&'f Finding], reason: &str) -> (Option<String>, Vec<&'f Finding>) {
-    let line = |finding: &Finding| file.position(finding.span.start).line;
+    let comments = Comments::of(file);
+    // The comment about a part of a string of several lines is above the string.
+    let line = |finding: &Finding| {
+        let at = finding.span.start;
+        file.position(comments.text_around(at).map_or(at, |text| text.start)).line
+    };
     let mut wanted = Lines::new();
     for finding in findings {
         wanted.entry(line(finding)).or_default().insert(finding.rule.id);

@@ -16,12 +16,22 @@ pub(super) struct Directive {
     pub(super) rule: &'static str,
     /// The line that it concerns; all lines if there is none.
     pub(super) line: Option<usize>,
+    /// The strings of several lines that begin on this line, which can have no comments of their own.
+    pub(super) texts: Vec<Span>,
     /// The reason that it gives.
     pub(super) reason: String,
     /// The position of its comment.
     pub(super) position: Position,
     /// Whether it ignored a finding.
     pub(super) is_used: bool,
+}
+
+impl Directive {
+    /// Whether it concerns what is at `byte`, which is on `line`.
+    pub(super) fn concerns(&self, byte: usize, line: impl FnOnce() -> usize) -> bool {
+        let Some(wanted) = self.line else { return true };
+        self.texts.iter().any(|text| text.start <= byte && byte < text.end) || wanted == line()
+    }
 }
 
 /// The directives in the comments of a file. Comments with errors become problems.
@@ -31,9 +41,13 @@ pub(super) fn directives(file: &SourceFile, problems: &mut Vec<InputProblem>) ->
     }
     let comments = Comments::of(file);
     let lines = comment_lines(&file.text, &comments.spans);
+    let texts_of = |line: usize| -> Vec<Span> {
+        let texts = comments.texts.iter().filter(|text| file.position(text.start).line == line);
+        texts.copied().collect()
+    };
     let first_line = file.position(comments.first_value).line;
     let mut directives = Vec::new();
-    for span in comments.spans {
+    for span in &comments.spans {
         let comment = file.text.get(span.start..span.end).unwrap_or_default();
         for text in comment.lines().flat_map(marked) {
             let position = file.position(span.start);
@@ -49,6 +63,7 @@ pub(super) fn directives(file: &SourceFile, problems: &mut Vec<InputProblem>) ->
                             Some(rule) => directives.push(Directive {
                                 rule: rule.id,
                                 line,
+                                texts: line.map(texts_of).unwrap_or_default(),
                                 reason: reason.to_owned(),
                                 position,
                                 is_used: false,

@@ -122,10 +122,8 @@ fn claim(directives: &mut [Directive], finding: &Finding) -> Option<String> {
     let line = std::cell::OnceCell::new();
     let mut reason = None;
     for directive in directives.iter_mut().filter(|directive| directive.rule == finding.rule.id) {
-        let is_there = directive
-            .line
-            .is_none_or(|wanted| wanted == *line.get_or_init(|| finding.file.position(finding.span.start).line));
-        if is_there {
+        let line = || *line.get_or_init(|| finding.file.position(finding.span.start).line);
+        if directive.concerns(finding.span.start, line) {
             directive.is_used = true;
             reason.get_or_insert_with(|| directive.reason.clone());
         }

@@ -82,7 +82,8 @@ const TEMPLATE: &str = include_str!("baseline/template.yaml");
 
 #[test]
 fn comments_stand_above_their_lines_and_change_no_text() {
-    // Given a template with Windows' line ends; one of its findings is on a line that begins within a quoted text.
+    // Given a template with Windows' line ends. One of its findings is on a line that begins within a quoted text, and one
+    // within the configuration.
     let template = SourceFile::new("template.yaml", TEMPLATE.replace('\n', "\r\n"));
     let baseline = baseline(std::slice::from_ref(&template));
     // Then comments stand above the lines, but not within the text: an entry ignores that finding.
@@ -91,6 +92,8 @@ fn comments_stand_above_their_lines_and_change_no_text() {
         after.contains("\r\n      # ecs-mesh: ignore[consul-network-mode] a lab\r\n      NetworkMode: bridge\r\n"),
         "{after}"
     );
+    let above = "# ecs-mesh: ignore[consul-config-schema, consul-proxy-section] a lab\r\n              Value: |\r\n";
+    assert!(after.contains(above), "{after}");
     assert!(!after.replace("\r\n", "").contains('\n'), "{after}");
     let entries = baseline.entries_as_toml("a lab");
     assert!(

@@ -22,6 +22,7 @@ mod mutations;
 mod official;
 mod pages;
 mod paths;
+mod places;
 mod plan;
 mod reading;
 mod references;

@@ -5,25 +5,36 @@ use std::collections::BTreeMap;
 
 use super::{
     scope::Scope,
-    text::{MAX_TEXT, pushed, substituted, whole_text, without_dynamic_references},
+    text::{MAX_TEXT, Placed, fits, opened, substituted, whole_text, without_dynamic_references},
 };
-use document::{Entry, HOLE, Node, Place, Span, Value};
+use document::{Entry, HOLE, Node, Place, Span, TextBuilder, TextParts, Value};
 
 impl Scope<'_, '_> {
     /// The value of a function, used at `span`.
-    pub(super) fn call(&self, name: &str, argument: &Node, span: Span) -> Value {
+    pub(super) fn call(&self, name: &str, argument: &Node, span: Span) -> Node {
+        let text = match name {
+            "Fn::Sub" => self.sub(argument, span),
+            "Fn::Join" => self.join(argument),
+            _ => None,
+        };
+        if let Some((value, parts)) = text.map(opened) {
+            return Node { value, place: Place { parts, ..Place::fixed(span) } };
+        }
         let value = match name {
             "Ref" => argument.text().map(|name| self.reference(name, span)),
             "Fn::GetAtt" => self.attribute(argument, span),
-            "Fn::Sub" => self.sub(argument, span),
-            "Fn::Join" => self.join(argument),
             "Fn::Split" => self.split(argument, span),
             "Fn::Select" => self.select(argument, span),
             "Fn::FindInMap" => self.find_in_map(argument, span),
             // All other functions depend on the account, the region or another stack.
             _ => None,
         };
-        value.unwrap_or(Value::Unknown)
+        Node { value: value.unwrap_or(Value::Unknown), place: Place::fixed(span) }
+    }
+
+    /// A string of the template with the places of its parts.
+    pub(super) fn placed(&self, node: &Node, text: &str) -> Placed {
+        Placed { text: text.to_owned(), parts: TextParts::of_scalar(&self.template.file.text, node.place.span, text) }
     }
 
     /// The resource that a reference names: by its ID or by an attribute.
@@ -85,12 +96,12 @@ impl Scope<'_, '_> {
         Some((default, kind))
     }
 
-    fn sub(&self, argument: &Node, span: Span) -> Option<Value> {
+    fn sub(&self, argument: &Node, span: Span) -> Option<Placed> {
         let (template, variables) = match argument.items() {
             [template, variables] => (template, variables.entries()),
             _ => (argument, &[] as &[Entry]),
         };
-        let Value::Text(template) = &template.value else { return None };
+        let Value::Text(text) = &template.value else { return None };
         let own: BTreeMap<&str, String> = variables
             .iter()
             .map(|entry| (entry.key.as_str(), self.resolve(&entry.node).as_text().unwrap_or_else(|| HOLE.to_string())))
@@ -107,20 +118,25 @@ impl Scope<'_, '_> {
             let text = own.get(name).cloned().or_else(|| referred().as_text());
             text.unwrap_or_else(|| HOLE.to_string())
         };
-        Some(without_dynamic_references(&substituted(template, value)?))
+        substituted(&self.placed(template, text), value)
     }
 
-    fn join(&self, argument: &Node) -> Option<Value> {
+    fn join(&self, argument: &Node) -> Option<Placed> {
         let [delimiter, list] = argument.items() else { return None };
         let Value::List(items) = self.resolve(list).value else { return None };
-        let mut joined = String::new();
+        let mut joined = TextBuilder::default();
         for (index, item) in items.iter().filter(|item| !matches!(item.value, Value::Null)).enumerate() {
             if index > 0 {
-                pushed(&mut joined, delimiter.text()?)?;
+                joined.push_unplaced(delimiter.text()?);
             }
-            pushed(&mut joined, &item.as_text()?)?;
+            let (text, place) = (item.as_text()?, &item.place);
+            fits(&joined, text.len())?;
+            match &place.parts {
+                Some(parts) => joined.extend(&text, place.span, Some(parts)),
+                None => joined.extend(&text, place.span, self.placed(item, &text).parts.as_ref()),
+            }
         }
-        Some(without_dynamic_references(&joined))
+        Some(joined.into())
     }
 
     fn split(&self, argument: &Node, span: Span) -> Option<Value> {

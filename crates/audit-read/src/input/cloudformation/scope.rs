@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     identities::ARNS,
-    text::{whole_text, without_dynamic_references},
+    text::{DYNAMIC_REFERENCE, opened, whole_text},
     undeclared::{Names, is_completed, is_whole},
 };
 use crate::definition::Undeclared;
@@ -25,6 +25,7 @@ pub(super) struct Template<'n> {
     pub(super) resources: BTreeMap<&'n str, &'n Node>,
     /// Whether a macro or another program completes it.
     pub(super) is_completed: bool,
+    pub(super) file: Arc<SourceFile>,
     /// Its file, if it shows all that it declares.
     pub(super) whole: Option<Arc<SourceFile>>,
     /// References to what it does not declare.
@@ -52,6 +53,7 @@ impl<'n> Template<'n> {
             conditions,
             resources,
             is_completed,
+            file: Arc::clone(file),
             whole: is_whole(node, is_completed).then(|| Arc::clone(file)),
             undeclared: RefCell::default(),
             seen: RefCell::default(),
@@ -196,7 +198,10 @@ impl Scope<'_, '_> {
                 None => Value::Map(entries.iter().map(|entry| self.resolved_entry(entry)).collect()),
             },
             Value::List(items) => Value::List(items.iter().map(|item| self.resolve(item)).collect()),
-            Value::Text(text) => without_dynamic_references(text),
+            Value::Text(text) if text.contains(DYNAMIC_REFERENCE) => {
+                let (value, parts) = opened(self.placed(node, text));
+                return Node { value, place: Place { parts, ..node.place.clone() } };
+            }
             other => other.clone(),
         };
         Node { value, place: node.place.clone() }
@@ -224,8 +229,11 @@ impl Scope<'_, '_> {
             return branch;
         }
         let span = node.place.span;
-        let value = if self.template.is_exhausted() { Value::Unknown } else { self.call(name, argument, span) };
-        Node { value: self.template.paid(value), place: Place::fixed(span) }
+        if self.template.is_exhausted() {
+            return Node { value: Value::Unknown, place: Place::fixed(span) };
+        }
+        let node = self.call(name, argument, span);
+        Node { value: self.template.paid(node.value), ..node }
     }
 
     /// The branch of `Fn::If` that its condition selects.

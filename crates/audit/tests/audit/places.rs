@@ -1,0 +1,130 @@
+//! Where findings about the configuration of consul-ecs point at, in each way to write a string of several lines.
+
+use audit::finding::Finding;
+
+use crate::reading::findings_in;
+
+/// A template whose variable `CONSUL_ECS_CONFIG_JSON` has this value in both containers of consul-ecs.
+fn template(value: &str) -> String {
+    let value = value.lines().collect::<Vec<_>>().join("\n                ");
+    let container = |name: &str, command: &str| {
+        format!(
+            r"
+        - Name: {name}
+          Image: public.ecr.aws/hashicorp/consul-ecs:0.10.1
+          Command: [{command}]
+          Environment:
+            - Name: CONSUL_ECS_CONFIG_JSON
+              Value: {value}"
+        )
+    };
+    format!(
+        r"Parameters:
+  Host: {{ Type: String }}
+  Port: {{ Type: Number }}
+Resources:
+  Web:
+    Type: AWS::ECS::TaskDefinition
+    Properties:
+      Family: web
+      NetworkMode: awsvpc
+      ContainerDefinitions:
+        - Name: app
+          Image: example/app:1{}{}
+",
+        container("consul-ecs-mesh-init", "mesh-init"),
+        container("consul-ecs-health-sync", "health-sync")
+    )
+}
+
+/// The texts at the places of a rule's findings, and their lines.
+fn places<'t>(rule: &str, name: &str, text: &'t str) -> Vec<(usize, &'t str)> {
+    let of_rule = |finding: &Finding| finding.rule.id == rule;
+    let found = findings_in(name, text).into_iter().filter(of_rule);
+    let place = |finding: Finding| {
+        (finding.file.position(finding.span.start).line, text.get(finding.span.start..finding.span.end).unwrap())
+    };
+    found.map(place).collect()
+}
+
+const CONFIGURATION: &str = r#"{
+  "bootstrapDir": "/consul",
+  "consulServers": { "hosts": "${Host}" },
+  "service": { "name": "web", "port": ${Port}, "ports": [] },
+  "proxi": {}
+}"#;
+
+#[test]
+fn a_finding_in_a_string_of_several_lines_points_at_its_line() {
+    for (head, without_variables) in
+        [("!Sub |", false), ("!Sub |- # why", false), ("!Sub >-", false), ("|", true), (">", true), (">-", true)]
+    {
+        // Given a configuration with two unknown keys in a string of this style.
+        let configuration = match without_variables {
+            true => CONFIGURATION.replace("${Host}", "consul").replace("${Port}", "80"),
+            false => CONFIGURATION.to_owned(),
+        };
+        let text = template(&format!("{head}\n{configuration}"));
+        // Then each finding is at its key.
+        let first = text.lines().position(|line| line.ends_with(head)).unwrap() + 2;
+        let expected = [(first + 3, "\"ports\""), (first + 4, "\"proxi\"")];
+        assert_eq!(places("consul-config-schema", "web.yaml", &text)[..2], expected, "{text}");
+    }
+}
+
+#[test]
+fn a_finding_in_quotes_or_in_a_joined_string_points_at_its_key() {
+    for (value, expected) in [
+        (r#"'{"bootstrapDir": "/it''s", "proxi": {}}'"#, r#""proxi""#),
+        (r#"!Sub '{"bootstrapDir": "${Host}", "proxi": {}}'"#, r#""proxi""#),
+        (r#"!Sub "{\"bootstrapDir\": \"${Host}\", \"proxi\": {}}""#, r#"\"proxi\""#),
+        (r#"!Join ['', ['{"bootstrapDir": "', !Ref Host, '", "proxi": {}}']]"#, r#""proxi""#),
+        (r#"'{"bootstrapDir": "{{resolve:ssm:/dir}}", "proxi": {}}'"#, r#""proxi""#),
+    ] {
+        let text = template(value);
+        let found = places("consul-config-schema", "web.yaml", &text);
+        assert!(found.iter().any(|(_, place)| *place == expected), "{found:?} {text}");
+    }
+}
+
+#[test]
+fn a_mistake_in_the_json_is_underlined_and_its_line_named() {
+    let known = CONFIGURATION.replace("${Host}", "consul").replace("${Port}", "80");
+    let broken = known.replace("\"proxi\": {}", "\"proxy\": {},");
+    let text = template(&format!("!Sub |\n{broken}"));
+    let found = findings_in("web.yaml", &text);
+    let found = found.iter().find(|finding| finding.rule.id == "consul-config-json").unwrap();
+    assert!(
+        found.message.ends_with("not JSON: trailing commas are not allowed (line 5, column 14 of the text)"),
+        "{}",
+        found.message
+    );
+    assert_eq!(text.get(found.span.start..found.span.end), Some(","));
+}
+
+#[test]
+fn a_finding_in_a_heredoc_points_at_its_line() {
+    let configuration = CONFIGURATION.replace("${Host}", "${var.host}").replace("${Port}", "${var.port}");
+    let text = format!(
+        r#"variable "host" {{}}
+variable "port" {{}}
+resource "aws_ecs_task_definition" "web" {{
+  family       = "web"
+  network_mode = "awsvpc"
+  container_definitions = jsonencode([{{
+    name    = "consul-ecs-mesh-init"
+    image   = "public.ecr.aws/hashicorp/consul-ecs:0.10.1"
+    command = ["mesh-init"]
+    environment = [{{
+      name  = "CONSUL_ECS_CONFIG_JSON"
+      value = <<-EOT
+        {}
+      EOT
+    }}]
+  }}])
+}}
+"#,
+        configuration.replace('\n', "\n        ")
+    );
+    assert_eq!(places("consul-config-schema", "main.tf", &text), [(16, "\"ports\""), (17, "\"proxi\"")], "{text}");
+}
