@@ -1,6 +1,9 @@
 //! YAML, with the place of every value. CloudFormation's short forms (`!Ref x`) become their long ones (`Ref: x`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span as Mark, Tag};
 
@@ -9,6 +12,7 @@ use crate::{
     node::{Entry, Node, Value},
     place::{PathStep, Place, Route},
     span::Span,
+    text_parts::TextParts,
 };
 
 /// The most values that aliases may expand to: enough for any template, and a limit for malicious files.
@@ -120,7 +124,11 @@ impl<'t> YamlReader<'t> {
             None => node,
         };
         if anchor > 0 {
-            self.anchors.insert(anchor, node.clone());
+            let mut original = node.clone();
+            if let Value::Text(text) = &original.value {
+                original.place.parts = TextParts::of_scalar(self.text, span, text).map(Arc::new);
+            }
+            self.anchors.insert(anchor, original);
         }
         Ok(node)
     }
@@ -160,12 +168,15 @@ impl<'t> YamlReader<'t> {
         }
     }
 
-    /// An alias becomes a copy whose place is the alias itself. Edits do not reach it: they would change the original.
+    /// An alias becomes a copy whose place is the alias itself. What is in it keeps its place: one mistake is in one place.
+    /// Edits reach neither: they would change the original for others.
     fn alias(&mut self, anchor: usize, span: Span) -> Result<Node, ParseError> {
         let Some(original) = self.anchors.get(&anchor) else {
             return Err(ParseError::new(span, "an alias of itself"));
         };
-        let copy = original.placed(span);
+        let mut copy = original.clone();
+        copy.remove_routes();
+        copy.place.span = span;
         self.nodes += size(&copy);
         if self.nodes > MAX_NODES {
             return Err(ParseError::new(span, format!("aliases expand to more than {MAX_NODES} values")));
@@ -256,14 +267,24 @@ impl<'t> YamlReader<'t> {
     }
 }
 
-/// Merges `<<: *other`: adds the keys that the map does not have. Source: <https://yaml.org/type/merge.html>
+/// Merges `<<: *other`: adds the keys that the map does not have, with the place of the alias. Source:
+/// <https://yaml.org/type/merge.html>
 fn merged(mut entries: Vec<Entry>) -> Vec<Entry> {
     let Some(index) = entries.iter().position(|entry| entry.key == "<<") else { return entries };
     let others = entries.remove(index).node;
     let others = if others.items().is_empty() { vec![others] } else { others.items().to_vec() };
     let mut known_keys: BTreeSet<String> = entries.iter().map(|entry| entry.key.clone()).collect();
-    let added = others.iter().flat_map(Node::entries).filter(|entry| known_keys.insert(entry.key.clone()));
-    entries.extend(added.cloned());
+    let added = others.iter().flat_map(|other| other.entries().iter().map(|entry| (other.place.span, entry)));
+    let added = added.filter(|(_, entry)| known_keys.insert(entry.key.clone())).map(|(place, entry)| {
+        let mut entry = entry.clone();
+        if entry.key_span.start < place.start || place.end < entry.key_span.end {
+            entry.key_span = place;
+            entry.node.place.span = place;
+            entry.replaced = entry.replaced.map(|_| place);
+        }
+        entry
+    });
+    entries.extend(added);
     entries
 }
 

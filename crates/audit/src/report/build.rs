@@ -152,6 +152,7 @@ impl<'m> Files<'m> {
             end,
             subject: clean(&finding.subject),
             container: finding.container.as_deref().map(clean),
+            other_containers: Vec::new(),
             also_in: BTreeSet::new(),
             calls: call.into_iter().collect(),
             help: shown(&finding.help),

@@ -1,6 +1,10 @@
-//! One mistake in one place that appears in several task definitions, through calls, `count` or `for_each`, is one finding.
+//! One mistake in one place is one finding, although it appears in several task definitions, through calls, `count` or
+//! `for_each`, or in several containers, through a local value or an anchor.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use super::model::{Reported, ReportedCall};
 use crate::{finding::Finding, ignore::Exception, severity::Severity};
@@ -20,6 +24,7 @@ pub(super) fn merged(found: Vec<Reported>, first: Vec<usize>) -> Vec<(usize, Rep
             None => merged.push((index, finding)),
         }
     }
+    merged.iter_mut().for_each(|(_, finding)| finding.name_containers());
     merged
 }
 
@@ -35,7 +40,8 @@ pub(super) fn first_of_each<'f>(found: impl Iterator<Item = (&'f Finding, Option
     let first_of = |(index, (finding, exception)): (usize, (&'f Finding, Option<&'f Exception>))| {
         let mistake = Mistake::of(finding, exception);
         // In a plan, one definition may have the mistake in several places.
-        let nth = if mistake.place.is_ok() { &mut 0 } else { before.entry((mistake, &finding.subject)).or_default() };
+        let is_placed = mistake.place.is_ok();
+        let nth = if is_placed { &mut 0 } else { before.entry((mistake.clone(), &finding.subject)).or_default() };
         *nth += 1;
         *first.entry((mistake, *nth)).or_insert(index)
     };
@@ -43,15 +49,17 @@ pub(super) fn first_of_each<'f>(found: impl Iterator<Item = (&'f Finding, Option
 }
 
 /// What findings of one mistake have in common.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Mistake<'f> {
     rule: &'static str,
     file: &'f str,
     /// The bytes; in a plan, the block.
     place: Result<Span, &'f str>,
     home: &'f str,
+    /// In a plan, the container: all containers of a block have one place.
     container: Option<&'f str>,
-    message: &'f str,
+    /// The message; without the container's name, if there are bytes.
+    message: Cow<'f, str>,
     severity: Severity,
     /// What ignores it, and the reason.
     exception: Option<(&'static str, &'f str)>,
@@ -59,13 +67,18 @@ struct Mistake<'f> {
 
 impl<'f> Mistake<'f> {
     fn of(finding: &'f Finding, exception: Option<&'f Exception>) -> Self {
+        let container = finding.container.as_deref();
+        let message = match container {
+            Some(name) if finding.block.is_none() => finding.message.replace(name, "\0").into(),
+            _ => Cow::from(&finding.message),
+        };
         Self {
             rule: finding.rule.id,
             file: &finding.file.name,
             place: finding.block.as_deref().map_or(Ok(finding.span), Err),
             home: &finding.home.name,
-            container: finding.container.as_deref(),
-            message: &finding.message,
+            container: container.filter(|_| finding.block.is_some()),
+            message,
             severity: finding.severity,
             exception: exception.map(|Exception { by, reason }| (by.as_str(), reason.as_str())),
         }
@@ -78,10 +91,26 @@ impl Reported {
         if other.subject != self.subject {
             self.also_in.insert(other.subject);
         }
+        self.other_containers.extend(other.container.filter(|other| {
+            let is_known = |known: &String| known == other;
+            !self.container.iter().any(is_known) && !self.other_containers.iter().any(is_known)
+        }));
         // The definitions of one call follow each other. In a plan, each has a place of its own.
         let module = |calls: &[ReportedCall]| calls.last().map(|call| (call.module.clone(), call.file.clone()));
         if module(&self.calls) != module(&other.calls) {
             self.calls.extend(other.calls);
+        }
+    }
+    /// Names the other containers in the message, where it says of which container the mistake is.
+    fn name_containers(&mut self) {
+        let Some((name, names)) = self.container.as_ref().zip(self.containers()) else { return };
+        if self.other_containers.is_empty() {
+            return;
+        }
+        let of_it = format!(" of {name}");
+        let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "-_".contains(c));
+        if let Some((before, rest)) = self.message.split_once(&of_it).filter(|(_, rest)| is_whole(rest)) {
+            self.message = format!("{before} of {names}{rest}");
         }
     }
 }

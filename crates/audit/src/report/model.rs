@@ -83,6 +83,9 @@ pub struct Reported {
     pub subject: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
+    /// The other containers in which the defect is, because they share its place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_containers: Vec<String>,
     /// The other task definitions in which the defect is, because they share its block or module.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub also_in: BTreeSet<String>,
@@ -218,10 +221,22 @@ impl Report {
 }
 
 impl Reported {
-    /// The task definition or resource, the number of the others with the defect, and the container.
+    /// The task definition or resource, the number of the others with the defect, and the containers.
     pub fn subject_and_container(&self) -> String {
-        let container = self.container.as_ref().map(|container| format!(", container {container}"));
-        format!("{}{}{}", self.subject, more(self.also_in.len()), container.unwrap_or_default())
+        let noun = if self.other_containers.is_empty() { "container" } else { "containers" };
+        let containers = self.containers().map(|names| format!(", {noun} {names}"));
+        format!("{}{}{}", self.subject, more(self.also_in.len()), containers.unwrap_or_default())
+    }
+
+    /// The containers: `app`, `app and log`, `app, log and 3 more`.
+    pub(super) fn containers(&self) -> Option<String> {
+        let first = self.container.as_ref()?;
+        Some(match self.other_containers.as_slice() {
+            [] => first.clone(),
+            [second] => format!("{first} and {second}"),
+            [second, third] => format!("{first}, {second} and {third}"),
+            [second, rest @ ..] => format!("{first}, {second} and {} more", rest.len()),
+        })
     }
 
     /// The calls of its module: `module.web in prod/main.tf:12 (and 2 more)`. None of a finding in a root module.

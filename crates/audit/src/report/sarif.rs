@@ -83,8 +83,8 @@ fn result(finding: &Reported, index: &BTreeMap<&str, i64>) -> SarifResult {
     let text = format!("{}. At run time: {}. Fix: {}.", finding.message, finding.effect, finding.help);
     let mut prints = BTreeMap::new();
     prints.insert(FINGERPRINT.to_owned(), finding.fingerprint.clone());
-    let logical = [Some(&finding.subject), finding.container.as_ref()];
-    let logical = logical.into_iter().flatten().map(|name| LogicalLocation::builder().name(name.as_str()).build());
+    let logical = std::iter::once(&finding.subject).chain(&finding.container).chain(&finding.other_containers);
+    let logical = logical.map(|name| LogicalLocation::builder().name(name.as_str()).build());
     let location = Location::builder()
         .physical_location(physical(&finding.file, finding.start, finding.end))
         .logical_locations(logical.collect::<Vec<_>>())

@@ -1,6 +1,10 @@
 //! Where findings about the configuration of consul-ecs point at, in each way to write a string of several lines.
 
-use audit::finding::Finding;
+use std::sync::Arc;
+
+use audit::{audit, finding::Finding, report::reported};
+use audit_read::{Material, input::read_source};
+use document::SourceFile;
 
 use crate::reading::findings_in;
 
@@ -127,4 +131,31 @@ resource "aws_ecs_task_definition" "web" {{
         configuration.replace('\n', "\n        ")
     );
     assert_eq!(places("consul-config-schema", "main.tf", &text), [(16, "\"ports\""), (17, "\"proxi\"")], "{text}");
+}
+
+#[test]
+fn a_mistake_in_a_shared_place_is_one_finding() {
+    // Given a template in which two containers share their log options, and the configuration.
+    let text = template("&config '{\"bootstrapDir\": \"/consul\", \"proxi\": {}}'");
+    let text = text.replacen("&config", "*config", 2).replacen("*config", "&config", 1);
+    let second = text.rfind("*config").unwrap();
+    let text = [&text[..second], "*config\n"].concat();
+    let log = "LogConfiguration: &log\n            LogDriver: awslogs\n            Options: {awslogs-region: eu-west-1, awslogs-prefix: x}\n          ";
+    let text = text.replacen("Command: [mesh-init]", &format!("{log}Command: [mesh-init]"), 1);
+    let text = text.replacen("Command: [health-sync]", "LogConfiguration: *log\n          Command: [health-sync]", 1);
+    // When it is reported.
+    let mut material = Material::default();
+    read_source(Arc::new(SourceFile::new("web.yaml", text.as_str())), true, &mut material).unwrap();
+    let found = audit(&material);
+    let reported = reported(&material, &found);
+    // Then the mistake in the options is one finding of both containers, at the options.
+    let options: Vec<_> = reported.iter().filter(|(_, found)| found.rule.id == "ecs-log-options").collect();
+    let in_options: Vec<_> = options.iter().filter(|(_, found)| found.message.contains("awslogs-prefix")).collect();
+    let [(_, one)] = in_options[..] else { panic!("{options:?}") };
+    assert_eq!(one.subject_and_container(), "web, containers consul-ecs-mesh-init and consul-ecs-health-sync");
+    let line = text.lines().nth(one.start.line - 1).unwrap();
+    assert!(line.contains("awslogs-prefix: x"), "{line}");
+    // And the configuration's is at its key.
+    let places = places("consul-config-schema", "web.yaml", &text);
+    assert_eq!(places.iter().filter(|(_, place)| *place == "\"proxi\"").count(), 1, "{places:?}");
 }
