@@ -108,6 +108,14 @@ impl Draft {
         }
     }
 
+    /// Adds the same mistake in another place, with a note there. It is fixed only if both are.
+    pub fn absorb(&mut self, other: Self, note: &str) {
+        if other.span != self.span {
+            self.add_note(other.span, note);
+            self.fix = self.fix.take().and_then(|fix| fix.and(other.fix));
+        }
+    }
+
     /// The edits that fix it.
     #[must_use]
     pub fn fix(mut self, fix: Option<Fix>) -> Self {

@@ -5,7 +5,7 @@ use crate::{
     spelling::nearest,
     subject::{ConfigValue, ConsulEcs, Feature, PlacedConfiguration, consul_ecs_version},
 };
-use document::{Node, Span, Value};
+use document::{HOLE, Node, PathStep, Span, Value};
 use mesh::consul_ecs::{CONFIG_VARIABLE, ConfigCheck, ConfigFault, ConfigProblem, ROOT, Releases};
 
 pub(super) static CONSUL_CONFIG_MISSING: Rule =
@@ -47,13 +47,42 @@ fn check_config_json(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// The defects of a task's configuration, in the order of the file.
-pub(super) fn problems<'c>(consul_ecs: &ConsulEcs<'c, '_>) -> Vec<ConfigProblem<'c, ConfigValue<'c>>> {
-    let Some(json) = consul_ecs.configuration.and_then(PlacedConfiguration::json) else { return Vec::new() };
+type Problem<'c> = ConfigProblem<'c, ConfigValue<'c>>;
+
+/// The defects of a configuration, in the order of the file.
+pub(super) fn problems<'c>(consul_ecs: &ConsulEcs<'_, '_>, json: &'c Node) -> Vec<Problem<'c>> {
     // A tag such as 0.9 moves to the newest release of its line.
     let image = consul_ecs.version.filter(|_| consul_ecs.fits);
     let image = image.map(|version| consul_ecs.release.unwrap_or(version.in_line()));
     ConfigCheck::run(ConfigValue(json), &ROOT, image.map(Releases::only), image.unwrap_or(consul_ecs.presumed))
+}
+
+/// Adds a draft for each defect about which `judge` has one. A defect in several containers' copies is one finding.
+fn report<'s>(
+    subject: &Subject<'s>,
+    findings: &mut Findings,
+    judge: impl Fn(&Problem<'s>, &[Problem<'s>]) -> Option<Draft>,
+) {
+    let Some(consul_ecs) = subject.consul_ecs() else { return };
+    let Some(configuration) = consul_ecs.configuration else { return };
+    let drafts_of = |json| {
+        let problems = problems(&consul_ecs, json);
+        problems.iter().filter_map(|problem| judge(problem, &problems)).collect::<Vec<Draft>>()
+    };
+    let first = configuration.json().map(drafts_of).unwrap_or_default();
+    let mut drafts: Vec<Draft> = first.into_iter().map(|draft| of_holder(&consul_ecs, draft)).collect();
+    let holds = |container: &&Container| consul_ecs.holder.is_some_and(|holder| std::ptr::eq(*container, holder));
+    let others = consul_ecs.containers.iter().copied().filter(|container| !holds(container));
+    for container in others.filter(|container| reads_a_configuration(container)) {
+        let copy = PlacedConfiguration::of(subject.definition, container).json();
+        for draft in copy.map(drafts_of).unwrap_or_default() {
+            match drafts.iter_mut().find(|known| known.message == draft.message) {
+                Some(known) => known.absorb(draft, &format!("the same in {}", container.label())),
+                None => drafts.push(draft.of(container)),
+            }
+        }
+    }
+    findings.extend(drafts);
 }
 
 /// A finding in the configuration is one of the container that has it.
@@ -65,7 +94,7 @@ pub(super) fn of_holder(consul_ecs: &ConsulEcs<'_, '_>, draft: Draft) -> Draft {
 }
 
 /// The bytes of a defect: the key, if the key is wrong.
-fn span_of(problem: &ConfigProblem<'_, ConfigValue<'_>>) -> Span {
+fn span_of(problem: &Problem<'_>) -> Span {
     let entry = problem.key.and_then(|key| problem.value.0.entries().iter().find(|entry| entry.key == key));
     entry.map_or(problem.value.0.place.span, |entry| entry.key_span)
 }
@@ -86,33 +115,68 @@ fn of_consul(path: &str) -> Option<&'static str> {
 }
 
 /// What to do about an unknown field.
-pub(super) fn instead(problem: &ConfigProblem<'_, ConfigValue<'_>>, known: &[&str]) -> String {
+pub(super) fn instead(problem: &Problem<'_>, known: &[&str]) -> String {
     let meant = problem.key.and_then(|key| nearest(key, known.iter().copied()));
     meant.map_or_else(|| "remove it".to_owned(), |meant| format!("did you mean {meant}?"))
 }
 
 fn check_config_schema(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul_ecs) = subject.consul_ecs() else { return };
-    for problem in problems(&consul_ecs) {
+    report(subject, findings, |problem, problems| {
         let path = &problem.path;
         let (message, help) = match &problem.fault {
-            ConfigFault::Unknown { is_refused: true, known } => match of_consul(path) {
-                Some(help) => {
+            ConfigFault::Unknown { is_refused: true, known } => match (of_consul(path), renamed(problem, problems)) {
+                (Some(help), _) => {
                     (format!("{path} is a field of Consul that no release of consul-ecs has"), help.to_owned())
                 }
-                None => (format!("no release of consul-ecs knows {path}"), instead(&problem, known)),
+                (None, Some(required)) => {
+                    let message = format!("no release of consul-ecs knows {path}");
+                    let help = format!("rename {} to {required}", problem.key.unwrap_or_default());
+                    return Some(Draft::new(span_of(problem), message, help).fix(rename(problem, required)));
+                }
+                (None, None) => (format!("no release of consul-ecs knows {path}"), instead(problem, known)),
             },
-            ConfigFault::Missing if path == "service.port" && problem.value.0.get("ports").is_some() => continue,
+            ConfigFault::Missing if path == "service.port" && problem.value.0.get("ports").is_some() => return None,
+            // The key that is meant to be it has the finding.
+            ConfigFault::Missing if problems.iter().any(|other| is_renamed_to(other, problem, problems)) => {
+                return None;
+            }
             ConfigFault::Missing => (format!("{path} is missing"), format!("set {path}")),
             ConfigFault::WrongType(wanted, found) => {
                 (format!("{path} must be {wanted}, not {found}"), format!("write {wanted}"))
             }
             ConfigFault::WrongValue(how) => (format!("{path} {how}"), "use a valid value".to_owned()),
-            ConfigFault::Unknown { is_refused: false, .. } | ConfigFault::OtherRelease { .. } => continue,
+            ConfigFault::Unknown { is_refused: false, .. } | ConfigFault::OtherRelease { .. } => return None,
         };
-        let draft = Draft::new(span_of(&problem), message, help);
-        findings.add(of_holder(&consul_ecs, draft));
-    }
+        Some(Draft::new(span_of(problem), message, help))
+    });
+}
+
+/// The required field that the key of an unknown field misspells, and that its map lacks.
+fn renamed<'p>(problem: &Problem<'_>, problems: &'p [Problem<'_>]) -> Option<&'p str> {
+    let in_same_map = |other: &Problem<'_>| std::ptr::eq(other.value.0, problem.value.0);
+    let missing = problems.iter().filter(|other| other.fault == ConfigFault::Missing && in_same_map(other));
+    let required = nearest(problem.key?, missing.filter_map(|other| other.path.rsplit('.').next()))?;
+    // Of several such keys, the first counts.
+    let means_it = |other: &&Problem<'_>| {
+        let is_unknown = matches!(other.fault, ConfigFault::Unknown { is_refused: true, .. });
+        is_unknown && in_same_map(other) && other.key.is_some_and(|key| nearest(key, [required]).is_some())
+    };
+    problems.iter().find(means_it).filter(|first| std::ptr::eq(*first, problem)).map(|_| required)
+}
+
+fn is_renamed_to(problem: &Problem<'_>, missing: &Problem<'_>, problems: &[Problem<'_>]) -> bool {
+    let is_it = |required| missing.path.rsplit('.').next() == Some(required);
+    std::ptr::eq(problem.value.0, missing.value.0) && renamed(problem, problems).is_some_and(is_it)
+}
+
+/// The edits that give the value of an unknown field to another one; `None` if the value is not known.
+fn rename(problem: &Problem<'_>, key: &str) -> Option<Fix> {
+    let map = problem.value.0;
+    let entry = map.entries().iter().find(|entry| Some(entry.key.as_str()) == problem.key)?;
+    let value = entry.node.json();
+    let place = map.place.then(PathStep::Key(key.to_owned()), map.place.span);
+    let fix = Fix::set(&place, value.clone()).filter(|_| !value.to_string().contains(HOLE))?;
+    fix.and(Fix::remove(&entry.node.place))
 }
 
 pub(super) static CONSUL_CONFIG_NULL: Rule =
@@ -140,30 +204,26 @@ pub(super) static CONSUL_CONFIG_IGNORED: Rule =
     Rule::of_task(page!("consul-config-ignored"), Applies::ConsulAndController, check_config_ignored);
 
 fn check_config_ignored(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul_ecs) = subject.consul_ecs() else { return };
-    for problem in problems(&consul_ecs) {
-        let ConfigFault::Unknown { is_refused: false, known } = &problem.fault else { continue };
+    report(subject, findings, |problem, _| {
+        let ConfigFault::Unknown { is_refused: false, known } = &problem.fault else { return None };
         let message = format!("consul-ecs ignores {}", problem.path);
-        let draft = Draft::new(span_of(&problem), message, instead(&problem, known));
-        findings.add(of_holder(&consul_ecs, draft));
-    }
+        Some(Draft::new(span_of(problem), message, instead(problem, known)))
+    });
 }
 
 pub(super) static CONSUL_CONFIG_VERSION: Rule =
     Rule::of_task(page!("consul-config-version"), Applies::ConsulAndController, check_config_version);
 
 fn check_config_version(subject: &Subject<'_>, findings: &mut Findings) {
-    let Some(consul_ecs) = subject.consul_ecs() else { return };
-    let Some(version) = &consul_ecs.version else { return };
-    for problem in problems(&consul_ecs) {
-        let ConfigFault::OtherRelease { releases, value, is_refused } = &problem.fault else { continue };
+    let Some(version) = subject.consul_ecs().and_then(|consul_ecs| consul_ecs.version) else { return };
+    report(subject, findings, |problem, _| {
+        let ConfigFault::OtherRelease { releases, value, is_refused } = &problem.fault else { return None };
         let value = value.map(|value| format!(" {value}")).unwrap_or_default();
         let does = if *is_refused { "refuses" } else { "ignores" };
         let message =
             format!("{}{value} needs consul-ecs {releases}, and consul-ecs {version} {does} it", problem.path);
-        let draft = Draft::new(span_of(&problem), message, "remove it, or use an image that supports it");
-        findings.add(of_holder(&consul_ecs, draft));
-    }
+        Some(Draft::new(span_of(problem), message, "remove it, or use an image that supports it"))
+    });
 }
 
 pub(super) static CONSUL_SERVICE_OR_GATEWAY: Rule =

@@ -1,9 +1,10 @@
 //! Every documented field of the configuration: a value of its type is accepted, one of another type is reported.
 
-use crate::example::Base::{self, ClientGateway, Dataplane, MeshGateway};
+use audit::finding::Finding;
 use serde_json::Value;
 
-use crate::reading::{findings, ids, shown};
+use crate::example::Base::{self, ClientGateway, Dataplane, MeshGateway};
+use crate::reading::{findings, findings_in, ids, repaired, shown};
 
 /// A field, a valid value and an invalid one.
 type Row = (Base, &'static str, &'static str, &'static str);
@@ -98,4 +99,42 @@ fn a_misspelt_field_is_one_finding() {
         let is_one = matches!(ids(&found)[..], ["consul-config-schema" | "consul-config-ignored"]);
         assert!(is_one, "{field}X: {:#?}", shown(&found));
     }
+}
+
+/// A service of the dataplane generation with this text instead of `localBindPort` in the configurations of mesh-init and of
+/// health-sync.
+fn with_key(in_mesh_init: &str, in_health_sync: &str) -> String {
+    let parts: Vec<&str> = Dataplane.json().split("localBindPort").collect();
+    let [first, second, third] = parts[..] else { panic!("two configurations") };
+    [first, in_mesh_init, second, in_health_sync, third].concat()
+}
+
+/// The message, the help and the container of each finding of the schema, and its notes.
+fn of_schema(text: &str) -> Vec<[String; 4]> {
+    let found = findings_in("task.json", text).into_iter().filter(|finding| finding.rule.id == "consul-config-schema");
+    let notes = |finding: &Finding| finding.notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>().join(", ");
+    found.map(|one| [one.message.clone(), one.help.clone(), one.container.clone().unwrap(), notes(&one)]).collect()
+}
+
+#[test]
+fn a_misspelt_required_field_is_one_finding_that_has_a_fix() {
+    let message = "no release of consul-ecs knows proxy.upstreams[0].localBindport";
+    let help = "rename localBindport to localBindPort";
+    // Given the mistake in both copies, then it is one finding, and the fix corrects both.
+    let text = with_key("localBindport", "localBindport");
+    let note = "the same in consul-ecs-health-sync";
+    assert_eq!(of_schema(&text), [[message, help, "consul-ecs-mesh-init", note].map(str::to_owned)]);
+    let fixed = repaired("task.json", &text);
+    assert_eq!(findings_in("task.json", &fixed.after.text).len(), 0, "{}", fixed.after.text);
+    assert_eq!(fixed.after.text.matches(r#"\"localBindPort\":1234"#).count(), 2);
+    // Given the mistake in one copy, then the finding is about this container.
+    for (text, container) in [
+        (with_key("localBindport", "localBindPort"), "consul-ecs-mesh-init"),
+        (with_key("localBindPort", "localBindport"), "consul-ecs-health-sync"),
+    ] {
+        assert_eq!(of_schema(&text), [[message, help, container, ""].map(str::to_owned)]);
+    }
+    // Given another key, then the field is missing as well.
+    let found = of_schema(&with_key("listener", "listener"));
+    assert_eq!(found.len(), 2, "{found:?}");
 }

@@ -29,7 +29,8 @@ fn faults(tag: &str, beside: &str, config: &Value) -> Vec<String> {
         ConfigFault::OtherRelease { releases, value: None, .. } => format!("of {releases}"),
         ConfigFault::OtherRelease { releases, value: Some(value), .. } => format!("{value} of {releases}"),
     };
-    let problems = problems(&subject.consul_ecs().unwrap());
+    let consul_ecs = subject.consul_ecs().unwrap();
+    let problems = problems(&consul_ecs, consul_ecs.configuration.unwrap().json().unwrap());
     problems.iter().map(|problem| format!("{}: {}", problem.path, shown(problem))).collect()
 }
 

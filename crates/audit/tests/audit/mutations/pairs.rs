@@ -84,6 +84,7 @@ consul-sidecar-proxy-health-check: config.proxy.publicListenerPort = 20001
 consul-sidecar-proxy-health-check: sidecar-proxy / healthCheck.command = ["NONE"]
   repaired ["CMD", "nc", "-z", "127.0.0.1", "20000"]
 consul-config-schema: config.proxy.upstreams = [{ "destinationName": "orders" }]
+  or [{ "destinationName": "orders", "local_bind_port": 1234 }]
 consul-service-port: web / portMappings = [{ "containerPort": 9090 }]
   given config.service.port = 0
   repaired [{ "containerPort": 8125, "protocol": "udp" }]
