@@ -243,7 +243,8 @@ impl Checked {
     pub(super) fn report(&self, threshold: Threshold) -> Report {
         let mut report = Report::new(&self.gathered, &self.sorted, threshold);
         if self.is_empty() {
-            let reason = if !self.gathered.unchecked.is_empty() {
+            let is_open = |note: &InputProblem| note.reason.contains("terraform plan");
+            let reason = if self.gathered.unchecked.iter().any(is_open) {
                 NOTHING_KNOWN
             } else if !self.gathered.material.definitions.is_empty() {
                 UNKNOWN_CONTAINERS

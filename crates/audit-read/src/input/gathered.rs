@@ -17,7 +17,8 @@ pub struct Gathered {
     pub material: Material,
     /// What could not be read.
     pub problems: Vec<InputProblem>,
-    /// What could be read, but not checked, or not all of it: Terraform sources that only a plan completes.
+    /// What could be read, but not checked, or not all of it: Terraform sources that only a plan completes, and texts that are
+    /// nearly definitions.
     pub unchecked: Vec<InputProblem>,
     /// The revisions that are left out, because Express Mode has generated them, and generates others with its next update.
     pub generated: BTreeSet<String>,

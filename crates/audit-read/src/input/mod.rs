@@ -58,6 +58,8 @@ pub fn gather_except(paths: &[String], stdin: &mut dyn Read, excluded: impl Fn(&
         gathered.add(part);
     }
     if !sources.is_empty() {
+        let read = |source: &FoundFile| read_text(&source.name, &mut File::open(&source.path).ok()?).ok();
+        gathered.unchecked.extend(sources.iter().filter_map(read).filter_map(|source| words::near_miss(&source)));
         let roots = paths::roots(named);
         let is_generated = is_generated || roots.iter().any(|root| paths::is_below_generator(root));
         gathered.tree = Tree::new(roots).generated(is_generated);

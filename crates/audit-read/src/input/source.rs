@@ -6,7 +6,7 @@ use super::{
     cloudformation,
     gathered::{Gathered, mark_shared_families},
     terraform_show, terraform_source,
-    words::has_word,
+    words::{has_word, near_miss},
 };
 use crate::{
     Material,
@@ -58,7 +58,8 @@ impl Gathered {
             return self.add(terraform_source::read_text(Arc::clone(file)));
         }
         if !is_named && !has_word(&file.text) {
-            return;
+            let is_other = is_kubernetes(&file.text);
+            return self.unchecked.extend(near_miss(file).filter(|_| !is_other));
         }
         let first = self.material.definitions.len();
         match documents(file) {

@@ -189,7 +189,7 @@ impl Report {
             scope.push(counted(counts.problems, "problem"));
         }
         if !self.unchecked.is_empty() {
-            scope.push(format!("{} known only with a plan", self.unchecked.len()));
+            scope.push(format!("{} not fully checked", self.unchecked.len()));
         }
         let scope = scope.join(", ");
         let definitions = counted(counts.definitions, "task definition");

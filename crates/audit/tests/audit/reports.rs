@@ -157,7 +157,7 @@ fn a_result_points_at_its_rule() {
 fn a_clean_run_is_one_line() {
     let text =
         rendered(&report(&[("web.json", include_str!("../../src/bases/plain.json").to_owned())], ""), Format::Text);
-    assert_eq!(text, "no findings in 1 task definition (2 files, 1 problem, 1 known only with a plan)\n");
+    assert_eq!(text, "no findings in 1 task definition (2 files, 1 problem, 1 not fully checked)\n");
 }
 
 #[test]
