@@ -23,9 +23,9 @@ pub fn embedded_json(source: &str, host: &Node) -> Result<Node, ParseError> {
     let Value::Text(text) = &host.value else {
         return Err(ParseError::new(host.place.span, format!("{} where a JSON string is expected", host.kind())));
     };
-    let (quoted, quotes) = with_quoted_holes(text);
+    let (quoted, added) = with_quoted_holes(text);
     let map = Offsets::of(source, &host.place, text);
-    let place_of = |span: Span| map.span(without_quotes(span, &quotes));
+    let place_of = |span: Span| map.span(without_quotes(span, &added));
     let route = host.place.route.as_ref().map_or_else(Route::default, |route| route.then(PathStep::Embedded));
     match parse_standard_json(&quoted, &route) {
         Ok(mut node) => {
@@ -38,7 +38,7 @@ pub fn embedded_json(source: &str, host: &Node) -> Result<Node, ParseError> {
         }
         Err(error) => {
             let span = marked(&quoted, error.span);
-            let reason = format!("{}{}", error.reason, position(text, without_quotes(span, &quotes)));
+            let reason = format!("{}{}", error.reason, position(text, without_quotes(span, &added)));
             Err(ParseError::new(place_of(span), reason))
         }
     }
@@ -74,11 +74,11 @@ fn with_quoted_holes(text: &str) -> (Cow<'_, str>, Vec<usize>) {
         return (Cow::Borrowed(text), Vec::new());
     }
     let (mut quoted, mut in_string, mut is_escaped) = (String::with_capacity(text.len() + 16), false, false);
-    let mut quotes = Vec::new();
+    let mut added = Vec::new();
     for c in text.chars() {
         match c {
             HOLE if !in_string => {
-                quotes.extend([quoted.len(), quoted.len() + 1 + HOLE.len_utf8()]);
+                added.extend([quoted.len(), quoted.len() + 1 + HOLE.len_utf8()]);
                 quoted.extend(['"', HOLE, '"']);
             }
             _ => quoted.push(c),
@@ -86,12 +86,12 @@ fn with_quoted_holes(text: &str) -> (Cow<'_, str>, Vec<usize>) {
         in_string ^= c == '"' && !is_escaped;
         is_escaped = in_string && c == '\\' && !is_escaped;
     }
-    (Cow::Owned(quoted), quotes)
+    (Cow::Owned(quoted), added)
 }
 
 /// The bytes of the text before it got these quotes.
-fn without_quotes(span: Span, quotes: &[usize]) -> Span {
-    let before = |byte: usize| byte - quotes.partition_point(|quote| *quote < byte);
+fn without_quotes(span: Span, added: &[usize]) -> Span {
+    let before = |byte: usize| byte - added.partition_point(|quote| *quote < byte);
     Span::new(before(span.start), before(span.end))
 }
 

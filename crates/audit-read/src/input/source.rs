@@ -57,10 +57,17 @@ impl Gathered {
         if is_source_name(&file.name) {
             return self.add(terraform_source::read_text(Arc::clone(file)));
         }
-        if !is_named && !has_word(&file.text) {
-            let is_other = is_kubernetes(&file.text);
-            return self.unchecked.extend(near_miss(file).filter(|_| !is_other));
+        let found = |gathered: &Self| (gathered.material.definitions.len(), gathered.material.resources.all().len());
+        let before = found(self);
+        if is_named || has_word(&file.text) {
+            self.read_text(file, is_named);
         }
+        if found(self) == before && !is_kubernetes(&file.text) {
+            self.unchecked.extend(near_miss(file));
+        }
+    }
+
+    fn read_text(&mut self, file: &Arc<SourceFile>, is_named: bool) {
         let first = self.material.definitions.len();
         match documents(file) {
             Some(documents) => self.read_documents(file, &documents, is_named),

@@ -63,8 +63,8 @@ fn is_type(before: &str, _: &str) -> bool {
 const FAMILY: [&str; 4] = ["\"family\"", "\"Family\"", "family:", "Family:"];
 const IMAGE: &str = "/consul-ecs:";
 
-/// A note about a text of a directory that is passed over although it is nearly a task definition. There is none about texts
-/// of other programs.
+/// A note about a text in which nothing was found, although it is nearly a task definition. There is none about texts of other
+/// programs.
 pub(super) fn near_miss(file: &SourceFile) -> Option<InputProblem> {
     let text = file.text.as_str();
     let mut at = 0;
@@ -84,7 +84,8 @@ pub(super) fn near_miss(file: &SourceFile) -> Option<InputProblem> {
             return Some(InputProblem::at(file, span, format!("not checked: {word} is not {needed}")));
         }
     }
-    let image = text.find(IMAGE).filter(|_| FAMILY.iter().any(|family| text.contains(family)))?;
+    let is_meant = || !has_word(text) && FAMILY.iter().any(|family| text.contains(family));
+    let image = text.find(IMAGE).filter(|_| is_meant())?;
     let reason = "not checked: there is a family and an image of consul-ecs, but no containerDefinitions";
     Some(InputProblem::at(file, Span::new(image, image + IMAGE.len()), reason))
 }
@@ -129,6 +130,7 @@ mod tests {
             "# containerDefintions of ECS\nfonts: [{family: Roboto}]\n",
             "see: AWS::ECS::TaskDefintion\nType: AWS::ECS::TaskSet\n",
             "resource \"aws_ecs_service\" \"web\" {}\ndata \"aws_ecs_task_definition\" \"web\" {}",
+            "family: web\nimage: hashicorp/consul-ecs:0.10.1\nwrapped: {containerDefinitions: []}\n",
             "jobs:\n  build:\n    container: hashicorp/consul-ecs:0.10.1\n",
             "",
         ] {

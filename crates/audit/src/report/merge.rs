@@ -24,7 +24,9 @@ pub(super) fn merged(found: Vec<Reported>, first: Vec<usize>) -> Vec<(usize, Rep
             None => merged.push((index, finding)),
         }
     }
-    merged.iter_mut().for_each(|(_, finding)| finding.name_containers());
+    for (_, finding) in &mut merged {
+        finding.name_containers();
+    }
     merged
 }
 

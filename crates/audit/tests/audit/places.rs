@@ -64,9 +64,10 @@ fn a_finding_in_a_string_of_several_lines_points_at_its_line() {
         [("!Sub |", false), ("!Sub |- # why", false), ("!Sub >-", false), ("|", true), (">", true), (">-", true)]
     {
         // Given a configuration with two unknown keys in a string of this style.
-        let configuration = match without_variables {
-            true => CONFIGURATION.replace("${Host}", "consul").replace("${Port}", "80"),
-            false => CONFIGURATION.to_owned(),
+        let configuration = if without_variables {
+            CONFIGURATION.replace("${Host}", "consul").replace("${Port}", "80")
+        } else {
+            CONFIGURATION.to_owned()
         };
         let text = template(&format!("{head}\n{configuration}"));
         // Then each finding is at its key.
