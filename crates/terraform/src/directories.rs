@@ -55,7 +55,7 @@ impl Directories {
         let mut problems: Vec<InputProblem> = unread.into_iter().map(|file| file.problem).collect();
         let mut directory = Directory::of(sources, values, tree, &self.interest, &mut problems);
         directory.is_partial |= is_partial;
-        directory.is_generated = tree.is_generated() || path.join("terragrunt.hcl").exists();
+        directory.is_generated = tree.may_generate_in(&identity);
         path.clone_into(&mut directory.path);
         if is_relevant {
             self.problems.borrow_mut().extend(problems);

@@ -25,6 +25,7 @@ mod equality;
 mod evaluation;
 mod expression;
 mod functions;
+mod generator;
 mod instances;
 mod interest;
 mod json;
@@ -53,6 +54,7 @@ pub use self::{
     directory::Directory,
     evaluation::Evaluation,
     functions::Function,
+    generator::{has_generator, is_of_generator},
     instances::Instance,
     interest::Interest,
     module::{CallSite, Called, Input, Module},

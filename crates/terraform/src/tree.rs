@@ -12,6 +12,7 @@ use std::{
 use document::{InputProblem, ParseError, SourceFile, because, read_text};
 
 use crate::{
+    generator::has_generator,
     interest::Interest,
     syntax::{Body, read_body},
 };
@@ -64,8 +65,12 @@ impl Tree {
         self
     }
 
-    pub(crate) fn is_generated(&self) -> bool {
-        self.is_generated
+    /// Whether Terragrunt or Terramate may generate files in a directory: their configuration is in it, or between it and the
+    /// directory of the tree.
+    pub(crate) fn may_generate_in(&self, directory: &Path) -> bool {
+        let is_in_tree = |above: &&Path| self.roots.iter().any(|root| above.starts_with(root));
+        let above = directory.ancestors().skip(1).take_while(is_in_tree);
+        self.is_generated || std::iter::once(directory).chain(above).any(has_generator)
     }
 
     /// The content of a file, which has this number in its module.

@@ -38,7 +38,8 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
 
 /// The tree below these directories, which an editor has open.
 pub fn tree_of(folders: Vec<PathBuf>) -> Tree {
-    let is_generated = folders.iter().any(|folder| paths::has_generator(folder) || paths::is_below_generator(folder));
+    let is_generated =
+        folders.iter().any(|folder| paths::has_generator_below(folder) || paths::is_below_generator(folder));
     Tree::new(folders).generated(is_generated)
 }
 

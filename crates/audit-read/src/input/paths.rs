@@ -11,17 +11,10 @@ use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder};
 
 use document::{InputProblem, because};
+use terraform::{has_generator, is_of_generator};
 
 /// The files that are read in directories.
 const EXTENSIONS: [&str; 6] = ["json", "yaml", "yml", "template", "tf", "tofu"];
-
-/// The configuration files of Terragrunt, which generates files in modules. Source:
-/// <https://terragrunt.gruntwork.io/docs/reference/hcl/blocks/#generate>
-const OF_TERRAGRUNT: [&str; 3] = ["root.hcl", "terragrunt.hcl", "terragrunt.stack.hcl"];
-
-/// The end of the names of Terramate's files, which generate files too. Source:
-/// <https://terramate.io/docs/cli/code-generation/>
-const OF_TERRAMATE: &str = ".tm.hcl";
 
 /// A file to read.
 #[derive(Debug, PartialEq, Eq)]
@@ -161,11 +154,11 @@ fn is_candidate(entry: &DirEntry) -> bool {
     is_wanted && fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_file())
 }
 
-/// The directories in each other that [`has_generator`] enters: an editor must not wait for a large folder.
+/// The directories in each other that [`has_generator_below`] enters: an editor must not wait for a large folder.
 const DEEP: usize = 4;
 
 /// Whether Terragrunt or Terramate is used in a folder.
-pub(super) fn has_generator(folder: &Path) -> bool {
+pub(super) fn has_generator_below(folder: &Path) -> bool {
     let mut builder = WalkBuilder::new(folder);
     builder.require_git(false).ignore(false).follow_links(false).max_depth(Some(DEEP));
     builder.build().filter_map(Result::ok).any(|entry| is_of_generator(entry.path()))
@@ -176,15 +169,7 @@ pub(super) fn is_below_generator(directory: &Path) -> bool {
     let path = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
     let root = path.ancestors().find(|above| above.join(".git").exists());
     let in_repository = |above: &&Path| root.is_none_or(|root| above.starts_with(root));
-    path.ancestors()
-        .take_while(in_repository)
-        .filter_map(|above| fs::read_dir(above).ok())
-        .any(|entries| entries.filter_map(Result::ok).any(|entry| is_of_generator(&entry.path())))
-}
-
-fn is_of_generator(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| OF_TERRAGRUNT.contains(&name) || name.ends_with(OF_TERRAMATE))
+    path.ancestors().take_while(in_repository).any(has_generator)
 }
 
 fn path_of(error: &ignore::Error) -> Option<&Path> {
