@@ -19,7 +19,10 @@ use std::sync::Arc;
 
 use document::SourceFile;
 
-use self::{app_mesh::Resources, definition::TaskDefinition};
+use self::{
+    app_mesh::Resources,
+    definition::{TaskDefinition, Undeclared},
+};
 
 /// The input of one run.
 #[derive(Debug, Default)]
@@ -27,6 +30,8 @@ pub struct Material {
     pub definitions: Vec<TaskDefinition>,
     /// Resources of App Mesh.
     pub resources: Resources,
+    /// Undeclared references of no definition and no resource: of services that run none of the definitions, and of calls of modules.
+    pub undeclared: Vec<Undeclared>,
 }
 
 impl Material {
@@ -36,16 +41,23 @@ impl Material {
         self.definitions.iter().filter(is_meant).collect()
     }
 
-    /// The files of what was read: the definitions, their services and roles, and the resources of App Mesh. A file may be
-    /// there several times.
+    /// The files of what was read: the definitions, their services and roles, the resources of App Mesh, and undeclared references. A
+    /// file may be there several times.
     pub fn files(&self) -> impl Iterator<Item = &Arc<SourceFile>> {
         let of_definitions = self.definitions.iter().flat_map(|definition| {
             let services = definition.services.iter().map(|service| &service.file);
             let roles = definition.declared_role.iter().chain(&definition.declared_execution_role);
-            let undeclared = definition.undeclared.iter().map(|reference| &reference.file);
-            std::iter::once(&definition.file).chain(services).chain(roles.map(|role| &role.file)).chain(undeclared)
+            std::iter::once(&definition.file).chain(services).chain(roles.map(|role| &role.file))
         });
-        of_definitions.chain(self.resources.all().iter().map(|resource| &resource.file))
+        let of_resources = self.resources.all().iter().map(|resource| &resource.file);
+        of_definitions.chain(of_resources).chain(self.all_undeclared().map(|reference| &reference.file))
+    }
+
+    /// The undeclared references of everything.
+    pub fn all_undeclared(&self) -> impl Iterator<Item = &Undeclared> {
+        let of_definitions = self.definitions.iter().flat_map(|definition| &definition.undeclared);
+        let of_resources = self.resources.all().iter().flat_map(|resource| &resource.undeclared);
+        of_definitions.chain(of_resources).chain(&self.undeclared)
     }
 
     /// Whether the AWS CDK has synthesised the file called `name`: then an edit of it is lost.

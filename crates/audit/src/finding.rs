@@ -21,7 +21,7 @@ pub struct Finding {
     /// Its severity: the rule's, unless the case is milder or the configuration file sets another one.
     pub severity: Severity,
     pub file: Arc<SourceFile>,
-    /// The file of the definition or resource: a service or role of a definition may be in another one.
+    /// The file of the definition, resource or other subject: a service or role of a definition may be in another one.
     pub home: Arc<SourceFile>,
     /// The call of the Terraform module that declares the definition.
     pub call: Option<Arc<ModuleCall>>,
@@ -29,7 +29,7 @@ pub struct Finding {
     pub block: Option<String>,
     /// The bytes of the defect.
     pub span: Span,
-    /// The name of the task definition or mesh resource.
+    /// The name of the task definition or mesh resource; of the file, if it is about neither.
     pub subject: String,
     /// The name that `family` in the configuration file is compared with: `subject` without the address.
     pub family: String,
@@ -78,6 +78,11 @@ impl Finding {
     /// A finding of `rule` about a resource of App Mesh.
     pub fn in_resource(rule: &'static Rule, resource: &Resource, draft: Draft) -> Self {
         Self::new(rule, resource.file.clone(), resource.subject(), resource.label(), draft)
+    }
+
+    /// A finding of `rule` about a file as a whole, which names the file as its subject. It has no family.
+    pub fn in_file(rule: &'static Rule, file: &Arc<SourceFile>, draft: Draft) -> Self {
+        Self::new(rule, file.clone(), file.name.clone(), String::new(), draft)
     }
 
     fn new(rule: &'static Rule, home: Arc<SourceFile>, subject: String, family: String, draft: Draft) -> Self {

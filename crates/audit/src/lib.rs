@@ -7,8 +7,8 @@
 //!  with its place   does what     subject                  ignore/ exceptions
 //! ```
 //!
-//! It checks a file without access to AWS or Consul: what a running mesh has is a value too ([`live_mesh`]). A value that is known only at deployment is unknown, and a rule
-//! that needs an unknown value reports nothing.
+//! It checks a file without access to AWS or Consul: what a running mesh has is a value too ([`live_mesh`]). A value that is
+//! known only at deployment is unknown, and a rule that needs an unknown value reports nothing.
 
 mod deployment;
 pub mod draft;
@@ -37,7 +37,7 @@ use self::{
     finding::Finding,
     live_mesh::LiveMesh,
     rule::{Applies, Rule, RuleFunction},
-    rules::rules,
+    rules::{references::references_of_files, rules},
     subject::{Generation, Subject},
 };
 
@@ -69,6 +69,7 @@ fn judge<'m>(material: &'m Material, place: &(impl Fn(Subject<'m>) -> Subject<'m
     for rule in rules() {
         check_all(rule, &subjects, &material.resources, &mut out);
     }
+    out.extend(references_of_files(material));
     out.sort_by(|a, b| {
         let order = a.file.name.cmp(&b.file.name);
         order.then_with(|| (a.span, a.rule.id).cmp(&(b.span, b.rule.id)))

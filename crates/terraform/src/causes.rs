@@ -16,7 +16,7 @@ pub struct UnknownCause {
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
     met: RefCell<Vec<UnknownCause>>,
-    /// Undeclared references: Terraform refuses the module.
+    /// Undeclared references of what is being evaluated: Terraform refuses the module.
     undeclared: RefCell<Vec<UnknownCause>>,
     /// Their places: each is reported once.
     seen: RefCell<BTreeSet<(String, Span)>>,
@@ -35,9 +35,11 @@ impl Causes {
         }
     }
 
-    /// The undeclared references since the last call.
-    pub(crate) fn take_undeclared(&self) -> Vec<UnknownCause> {
-        self.undeclared.take()
+    /// Evaluates something, and returns also the undeclared references in it that no earlier evaluation met.
+    pub(crate) fn undeclared_of<T>(&self, evaluate: impl FnOnce() -> T) -> (T, Vec<UnknownCause>) {
+        let before = self.undeclared.take();
+        let value = evaluate();
+        (value, self.undeclared.replace(before))
     }
 
     /// Evaluates something that may fail, as the argument of `try`, without noting what is undeclared in it.

@@ -185,9 +185,10 @@ impl<'w> Module<'w> {
         self.evaluation.causes.first_of(evaluate)
     }
 
-    /// The undeclared references since the last call. Terraform refuses each of them.
-    pub fn take_undeclared(&self) -> Vec<UnknownCause> {
-        self.evaluation.causes.take_undeclared()
+    /// Evaluates something, and returns also the undeclared references in it that no earlier evaluation met. Terraform refuses each
+    /// of them.
+    pub fn with_undeclared<T>(&self, evaluate: impl FnOnce() -> T) -> (T, Vec<UnknownCause>) {
+        self.evaluation.causes.undeclared_of(evaluate)
     }
 
     /// The value of a reference to something that no file of a directory declares.

@@ -20,6 +20,8 @@ pub struct Undeclared {
     pub reason: String,
     /// How to correct it.
     pub help: String,
+    /// The missing name: `Cluster`. Empty if `names` is.
+    pub name: String,
     /// The names that it may misspell.
     pub names: Arc<[String]>,
 }

@@ -35,6 +35,7 @@ impl Gathered {
     pub fn add(&mut self, other: Self) {
         self.material.definitions.extend(other.material.definitions);
         self.material.resources.add(other.material.resources);
+        self.material.undeclared.extend(other.material.undeclared);
         self.problems.extend(other.problems);
         self.unchecked.extend(other.unchecked);
         self.generated.extend(other.generated);

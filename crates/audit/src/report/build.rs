@@ -13,7 +13,7 @@ use crate::{
     finding::Finding,
     ignore::{Exception, Sorted},
     severity::{Severity, Threshold},
-    subject::{Generation, Subject},
+    subject::{Generation, Subject, is_in_secret},
     timeline::Timeline,
 };
 use audit_read::{
@@ -116,6 +116,11 @@ impl<'m> Files<'m> {
         }
         for resource in material.resources.all().iter().filter(|resource| is_wanted(&resource.file.name)) {
             secrets.entry(&resource.file.name).or_default().learn_resource(resource);
+        }
+        for reference in material.all_undeclared().filter(|reference| is_wanted(&reference.file.name)) {
+            if is_in_secret(&reference.file, reference.span) {
+                secrets.entry(&reference.file.name).or_default().hide(reference.span);
+            }
         }
         secrets.values_mut().for_each(Secrets::settle);
         Self { secrets }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Excerpt, link, page};
 use crate::{
     ignore::Exception,
-    rule::Rule,
+    rule::{Applies, Rule},
     severity::{Severity, Threshold},
     timeline::Timeline,
 };
@@ -78,7 +78,7 @@ pub struct Reported {
     pub start: Position,
     /// The character after the last one of the defect.
     pub end: Position,
-    /// The task definition or resource.
+    /// The task definition or resource; the file, if the finding is about neither.
     #[serde(rename = "definition")]
     pub subject: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -209,9 +209,8 @@ impl Report {
 
     /// How many resources of App Mesh have findings that count.
     fn resources_with_findings(&self) -> usize {
-        let definitions: BTreeSet<(&str, &str)> = self.definitions.iter().map(Definition::group).collect();
-        let found: BTreeSet<(&str, &str)> = self.findings.iter().flat_map(Reported::groups).collect();
-        found.difference(&definitions).count()
+        let of_resources = self.findings.iter().filter(|finding| finding.rule.applies == Applies::AppMeshResources);
+        of_resources.flat_map(Reported::groups).collect::<BTreeSet<_>>().len()
     }
 
     /// Whether there are findings that fail the run.

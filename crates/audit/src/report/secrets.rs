@@ -140,6 +140,11 @@ impl Secrets {
         }
     }
 
+    /// Adds the bytes of a secret.
+    pub(super) fn hide(&mut self, span: Span) {
+        self.secret.push(span);
+    }
+
     /// Sorts the secrets and prepares the search. Must be called before any text is covered.
     pub(super) fn settle(&mut self) {
         self.secret = merged(std::mem::take(&mut self.secret));

@@ -42,7 +42,7 @@ pub(crate) mod platform;
 mod prelude;
 mod proxy;
 mod proxy_config;
-mod references;
+pub(crate) mod references;
 mod registration;
 mod releases;
 mod role_policies;

@@ -14,6 +14,7 @@ mod credential;
 mod go_duration;
 mod go_flag;
 mod here_document;
+mod secret_place;
 
 pub use self::{
     agent_configuration::Setting,
@@ -28,6 +29,7 @@ pub use self::{
     go_duration::go_duration,
     go_flag::{go_flag, is_switched_on},
     here_document::{Division, Document},
+    secret_place::is_in_secret,
 };
 use std::sync::OnceLock;
 

@@ -25,6 +25,7 @@ mod paths;
 mod places;
 mod plan;
 mod reading;
+mod reference_owners;
 mod references;
 mod repairs;
 mod repeated_keys;

@@ -1,13 +1,19 @@
 //! Reads texts and returns findings.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use audit::{
     audit,
     finding::Finding,
     fix::{Repair, repair},
+    ignore::{self, Config},
+    report::Report,
+    severity::Threshold,
 };
-use audit_read::{Material, input::read_source};
+use audit_read::{
+    Material,
+    input::{Gathered, read_source},
+};
 use document::SourceFile;
 use serde_json::Value;
 use terraform::Tree;
@@ -41,6 +47,13 @@ pub(crate) fn is_of_every_definition(rule: &str) -> bool {
 /// The findings of a definition, or of a list of exports.
 pub(crate) fn findings(json: &Value) -> Vec<Finding> {
     findings_in("task.json", &serde_json::to_string_pretty(json).unwrap())
+}
+
+/// The report of what was read, with an empty configuration.
+pub(crate) fn report_of(gathered: &Gathered) -> Report {
+    let config = Config::read(SourceFile::new("ecs-mesh.toml", ""), Path::new("/run")).unwrap();
+    let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, Path::new("/run"));
+    Report::new(gathered, &sorted, Threshold::Error)
 }
 
 /// A text after all its fixes.

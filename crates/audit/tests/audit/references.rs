@@ -1,11 +1,14 @@
 //! References to what a template or module does not declare. Each mistake has a harmless change next to it.
 
-use audit::audit;
+use audit::{
+    audit,
+    report::{Format, Medium},
+};
 
 use crate::{
     folder::Folder,
     inputs::gathered,
-    reading::{findings_in, ids, is_of_every_definition},
+    reading::{findings_in, ids, is_of_every_definition, report_of},
 };
 
 const TEMPLATE: &str = r#"AWSTemplateFormatVersion: "2010-09-09"
@@ -86,6 +89,7 @@ fn a_template_declares_what_its_definitions_and_services_name() {
         ("!Ref ClusterArn", "!Ref \"{{ cluster }}\"", ""),
         ("!Ref ClusterArn", "!Ref AWS::StackName", ""),
         ("${AWS::Region}", "${AWS::Regions}", "CloudFormation has no parameter AWS::Regions"),
+        ("${AWS::Region}", "${AWS::Nonsense}", "CloudFormation has no parameter AWS::Nonsense"),
         // A text may be a template itself.
         ("!Sub \"echo ${!HOME} ${AWS::Region}\"", "\"echo '${AWS::Region}'\"", ""),
         // One missing name is one finding.
@@ -104,15 +108,63 @@ fn a_template_declares_what_its_definitions_and_services_name() {
 }
 
 #[test]
+fn a_misspelt_name_has_a_suggestion() {
+    for (from, to, help) in [
+        ("!Ref ClusterArn", "!Ref ClusterAm", "did you mean ClusterArn?"),
+        ("!Ref ClusterArn", "!Ref Vpc", "declare it, or correct the name"),
+        ("${AWS::Region}", "${AWS::Regions}", "did you mean AWS::Region?"),
+        ("${AWS::Region}", "${AWS::Nonsense}", "use one of AWS's pseudo parameters"),
+    ] {
+        let found = findings_in("template.yaml", &TEMPLATE.replacen(from, to, 1));
+        assert_eq!(found.iter().map(|finding| finding.help.as_str()).collect::<Vec<_>>(), [help], "{to}");
+    }
+}
+
+#[test]
+fn no_format_quotes_a_password_that_became_a_reference() {
+    for (from, to) in [
+        ("Value: !GetAtt Nested.Outputs.Topic", "Value: !Ref hunter2secret"),
+        ("Value: !GetAtt Nested.Outputs.Topic", "Value: !Sub \"${hunter2secret}\""),
+        ("Value: !GetAtt Nested.Outputs.Topic", "Value: !GetAtt hunter2secret.Arn"),
+        ("Value: !GetAtt Nested.Outputs.Topic", "Value: !Join [\"\", [a, !Ref hunter2secret]]"),
+    ] {
+        // Given a password without quotes in a variable that sounds like one.
+        let template = TEMPLATE.replacen("Name: TOPIC", "Name: DB_PASSWORD", 1).replacen(from, to, 1);
+        let folder = Folder::with(&[("template.yaml", template.as_bytes())]);
+        let report = report_of(&gathered(&[folder.path("")]));
+        // Then it is found, and no format has it.
+        assert_eq!(report.findings.len(), 1, "{to}");
+        for format in Format::ALL {
+            let text = report.render(format, Medium::default()).unwrap();
+            assert!(!text.contains("hunter2secret"), "{to}: {text}");
+        }
+        // A name in another variable is no secret.
+        let other = findings_in("template.yaml", &TEMPLATE.replacen(from, to, 1));
+        assert!(other.iter().all(|finding| finding.message.ends_with(" hunter2secret")), "{to}");
+    }
+}
+
+#[test]
 fn a_macro_may_complete_a_resource() {
     let of = |head: &str, kind: &str| {
         let template =
             format!("AWSTemplateFormatVersion: \"2010-09-09\"\n{head}Resources:\n  Web:\n    Type: {kind}\n");
         let folder = Folder::with(&[("template.yaml", template.as_bytes())]);
-        gathered(&[folder.path("")]).problems.len()
+        gathered(&[folder.path("template.yaml")]).problems.len()
     };
-    let kind = "AWS::ECS::TaskDefinition";
-    assert_eq!((of("", kind), of("Transform: Own\n", kind)), (1, 0));
+    for kind in ["AWS::ECS::TaskDefinition", "AWS::ECS::Services", "AWS::AppMesh::Meshes"] {
+        assert_eq!(of("", kind), 1, "{kind}");
+        for head in
+            ["Transform: Own\n", "Transform: [AWS::LanguageExtensions, Own]\n", "Rain: {}\n", "Fn::Include: a.yaml\n"]
+        {
+            assert_eq!(of(head, kind), 0, "{head}{kind}");
+        }
+    }
+    // The properties may be those of another program as well.
+    for properties in ["!Include task.yaml", "{ Fn::Transform: { Name: Own } }", "{ Family: web }"] {
+        let kind = format!("AWS::ECS::TaskDefinition\n    Properties: {properties}");
+        assert_eq!(of("Transform: Own\n", &kind), 0, "{kind}");
+    }
 }
 
 #[test]
@@ -132,9 +184,21 @@ fn a_template_that_another_program_completes_may_have_more() {
         ("AWSTemplateFormatVersion: \"2010-09-09\"\n", "", false),
         // Programs with sections, functions and variables of their own.
         ("Parameters:\n", "Modules: { Content: { Source: ./m.yaml } }\nParameters:\n", false),
+        ("Parameters:\n", "Rain: { Own: true }\nParameters:\n", false),
         ("Parameters:\n", "Parameters:\n  Fn::Include: parameters.yaml\n", false),
+        ("Parameters:\n", "Fn::Include: more.yaml\nParameters:\n", false),
+        (
+            "Mappings:\n  Sizes: { test: { Cpu: \"256\" }, live: { Cpu: \"512\" } }\n",
+            "Mappings: !Include sizes.yaml\n",
+            false,
+        ),
+        ("Mappings:\n", "Outputs: !Rain::Include outputs.yaml\nMappings:\n", false),
         ("{ Type: String, Default: test }", "!Include stage.yaml", false),
         ("Image: !Sub", "User: \"${self:custom.user}\"\n          Image: !Sub", false),
+        ("Image: !Sub", "User: \"${opt:user, 'root'}\"\n          Image: !Sub", false),
+        ("Image: !Sub", "User: \"${env:USER}\"\n          Image: !Sub", false),
+        // A variable of a shell.
+        ("Image: !Sub", "User: \"${USER:-root}\"\n          Image: !Sub", true),
     ] {
         assert!(broken.contains(from), "{from}");
         let found = ids(&findings_in("template.yaml", &broken.replacen(from, to, 1)));
@@ -248,6 +312,18 @@ fn a_module_of_which_a_file_is_missing_may_declare_more() {
     assert!(of(&[main, others[0], others[1], (".terraform.lock.hcl", b""), ("live/web.hcl", b"")]));
     assert!(!of(&[main, others[0], others[1], ("more_override.tf", b"locals { names = 1 }")]));
     assert!(!of(&[main, others[0], others[1], ("more.tf.json", br#"{"locals": {"names": "web"}}"#)]));
+    // Next to the modules and between them and the directory, which a glob does not match.
+    for (generator, glob) in [
+        ("web/stack.tm.hcl", "*/main.tf"),
+        ("web/root.hcl", "*/main.tf"),
+        ("live/terragrunt.hcl", "*/*/main.tf"),
+        ("other/stack.tm.hcl", "*/*/main.tf"),
+    ] {
+        let files =
+            [(generator, b"".as_slice()), ("web/main.tf", broken.as_bytes()), ("live/web/main.tf", broken.as_bytes())];
+        let found = audit(&gathered(&[Folder::with(&files).path(glob)]).material);
+        assert_eq!(ids(&found).contains(&"ecs-undeclared-reference"), generator.starts_with("other"), "{generator}");
+    }
     // Above the module.
     for name in ["terragrunt.hcl", "terragrunt.stack.hcl", "globals.tm.hcl"] {
         let folder = Folder::with(&[(name, b"".as_slice()), ("web/main.tf", broken.as_bytes())]);

@@ -38,7 +38,7 @@ pub(super) fn read(file: &Arc<SourceFile>, resource: &TemplateResource<'_>, scop
     let mut read = Resource { dialect: DIALECT, departures, unread, ..read };
     resource.id.clone_into(&mut read.address);
     read.construct = construct(resource.node);
-    read.is_synthesised = resource.is_generated;
+    read.is_synthesised = resource.is_synthesised;
     Some(read)
 }
 

@@ -24,7 +24,7 @@ use self::{
 use super::gathered::Gathered;
 use crate::{
     app_mesh::Resource,
-    definition::{Dialect, TaskDefinition, forget_excerpts, service_use},
+    definition::{Dialect, TaskDefinition, Undeclared, forget_excerpts, service_use},
 };
 use document::{Entry, InputProblem, Node, SourceFile, Value};
 
@@ -37,68 +37,20 @@ pub(super) fn is_template(node: &Node) -> bool {
 /// Reads every task definition, the services that run it, and the resources of App Mesh.
 pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut Gathered) {
     let template = Template::of(file, node);
-    let mut scopes = Scopes::new(&template);
-    let is_synthesised = is_synthesised(node);
     let mut resources = Vec::new();
-    collect(node.entries_of("Resources"), is_synthesised, &mut resources);
+    collect(node.entries_of("Resources"), is_synthesised(node), &mut resources);
     if !template.is_completed {
         gathered.problems.extend(node.entries_of("Resources").iter().filter_map(|entry| unread(file, entry)));
     }
-    let mut definitions = Vec::new();
-    for resource in resources.iter().filter(|resource| resource.kind == "AWS::ECS::TaskDefinition") {
-        let properties = resource.resolved(scopes.of(resource.condition()));
-        // The result of a macro for the whole template is unknown.
-        if matches!(properties.value, Value::Unknown) {
-            continue;
-        }
-        let (definition, mismatches) =
-            TaskDefinition::read(file.clone(), resource.id.to_owned(), &properties, Dialect::CloudFormation);
-        gathered.problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(file, resource.id)));
-        let Some(definition) = definition else { continue };
-        let own = node.entries_of("Resources").iter().find(|entry| entry.key == resource.id);
-        let above = if definitions.is_empty() { node.entries() } else { &[] };
-        let repeated = above.iter().chain(own).filter_map(Entry::repeated);
-        let repeated_keys = repeated.chain(resource.node.repeated_keys()).collect();
-        let construct = construct(resource.node);
-        let created_by = resource.condition().is_none().then(|| file.name.clone());
-        let undeclared = template.take_undeclared();
-        let own = TaskDefinition { construct, is_synthesised, created_by, repeated_keys, undeclared, ..definition };
-        definitions.push(own);
-    }
-    for definition in &mut definitions {
-        let mut role = |key| roles::role(file, node, (&definition.address, key), &resources, &mut scopes);
-        (definition.declared_role, definition.declared_execution_role) =
-            (role("TaskRoleArn"), role("ExecutionRoleArn"));
-        definition.undeclared.extend(template.take_undeclared());
-    }
-    for declared in resources.iter().filter(|resource| resource.kind == "AWS::ECS::Service") {
-        let service = declared;
-        let scope = scopes.of(service.condition());
-        let target = service.properties.get("TaskDefinition").and_then(|node| scope.resource_of(node));
-        let run = definitions.iter().position(|definition| Some(&*definition.address) == target);
-        let Some(definition) = definitions.get_mut(run.unwrap_or_default()) else { continue };
-        if run.is_none() {
-            // A service of no definition is not read, but its definition may be missing.
-            service.properties.get("TaskDefinition").inspect(|node| drop(scope.resolve(node)));
-            definition.undeclared.extend(template.take_undeclared());
-            continue;
-        }
-        let properties = service.resolved(scope);
-        let name = construct(service.node).unwrap_or_else(|| service.id.to_owned());
-        let (service, mismatches) = service_use(file.clone(), name, &properties, Dialect::CloudFormation);
-        let types = targets::target_types(declared, &resources, &mut scopes);
-        definition.services.extend(service.map(|service| service.with_target_types(types)));
-        definition.undeclared.extend(template.take_undeclared());
-        gathered.problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(file, "")));
-    }
-    template.take_undeclared();
-    let read = |resource: &TemplateResource<'_>| {
-        let read = app_mesh::read(file, resource, scopes.of(resource.condition()))?;
-        Some(Resource { undeclared: template.take_undeclared(), ..read })
-    };
-    let mut mesh_resources: Vec<Resource> = resources.iter().filter_map(read).collect();
+    let mut reading = Reading::of(file, node, &template, &resources);
+    let mut definitions = reading.definitions();
+    reading.services(&mut definitions);
+    let mut mesh_resources = reading.mesh_resources();
+    let Reading { mut undeclared, problems, .. } = reading;
+    gathered.problems.extend(problems);
+    let of_definitions = definitions.iter_mut().map(|definition| &mut definition.undeclared);
     let of_mesh = mesh_resources.iter_mut().map(|resource| &mut resource.undeclared);
-    forget_excerpts(definitions.iter_mut().map(|definition| &mut definition.undeclared).chain(of_mesh));
+    forget_excerpts(of_definitions.chain(of_mesh).chain([&mut undeclared]));
     if template.is_exhausted() {
         gathered.problems.push(InputProblem::of(&file.name, "its functions produce too much text"));
         return;
@@ -106,6 +58,123 @@ pub(super) fn read_template(file: &Arc<SourceFile>, node: &Node, gathered: &mut 
     gathered.material.definitions.append(&mut definitions);
     gathered.material.resources.extend(mesh_resources);
     gathered.material.resources.has_nested_stacks |= has_nested_stacks(node);
+    gathered.material.undeclared.append(&mut undeclared);
+}
+
+/// A template that is being read.
+struct Reading<'t, 'n> {
+    file: &'t Arc<SourceFile>,
+    node: &'n Node,
+    template: &'t Template<'n>,
+    resources: &'t [TemplateResource<'n>],
+    scopes: Scopes<'t, 'n>,
+    /// What could not be read.
+    problems: Vec<InputProblem>,
+    /// Undeclared references of no definition and no resource of App Mesh.
+    undeclared: Vec<Undeclared>,
+}
+
+impl<'t, 'n> Reading<'t, 'n> {
+    fn of(
+        file: &'t Arc<SourceFile>,
+        node: &'n Node,
+        template: &'t Template<'n>,
+        resources: &'t [TemplateResource<'n>],
+    ) -> Self {
+        let scopes = Scopes::new(template);
+        Self { file, node, template, resources, scopes, problems: Vec::new(), undeclared: Vec::new() }
+    }
+
+    /// The resources of a type.
+    fn of_type(&self, kind: &'static str) -> impl Iterator<Item = &'t TemplateResource<'n>> + use<'t, 'n> {
+        self.resources.iter().filter(move |resource| resource.kind == kind)
+    }
+
+    /// The task definitions, with their roles.
+    fn definitions(&mut self) -> Vec<TaskDefinition> {
+        let template = self.template;
+        let mut definitions = Vec::new();
+        for resource in self.of_type("AWS::ECS::TaskDefinition") {
+            let is_first = definitions.is_empty();
+            match template.with_undeclared(|| self.definition(resource, is_first)) {
+                (Some(definition), undeclared) => definitions.push(TaskDefinition { undeclared, ..definition }),
+                (None, undeclared) => self.undeclared.extend(undeclared),
+            }
+        }
+        definitions
+    }
+
+    fn definition(&mut self, resource: &TemplateResource<'_>, is_first: bool) -> Option<TaskDefinition> {
+        let (file, id) = (self.file, resource.id);
+        let properties = resource.resolved(self.scopes.of(resource.condition()));
+        // The result of a macro for the whole template is unknown.
+        if matches!(properties.value, Value::Unknown) {
+            return None;
+        }
+        let (definition, mismatches) =
+            TaskDefinition::read(file.clone(), id.to_owned(), &properties, Dialect::CloudFormation);
+        self.problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(file, id)));
+        let definition = definition?;
+        let own = self.node.entries_of("Resources").iter().find(|entry| entry.key == id);
+        let above = if is_first { self.node.entries() } else { &[] };
+        let repeated = above.iter().chain(own).filter_map(Entry::repeated);
+        let mut role = |key| roles::role(file, self.node, (id, key), self.resources, &mut self.scopes);
+        let (declared_role, declared_execution_role) = (role("TaskRoleArn"), role("ExecutionRoleArn"));
+        Some(TaskDefinition {
+            construct: construct(resource.node),
+            is_synthesised: resource.is_synthesised,
+            created_by: resource.condition().is_none().then(|| file.name.clone()),
+            repeated_keys: repeated.chain(resource.node.repeated_keys()).collect(),
+            declared_role,
+            declared_execution_role,
+            ..definition
+        })
+    }
+
+    /// Adds the services to the definitions that they run.
+    fn services(&mut self, definitions: &mut [TaskDefinition]) {
+        let template = self.template;
+        for resource in self.of_type("AWS::ECS::Service") {
+            match template.with_undeclared(|| self.service(resource, definitions)) {
+                (Some(definition), undeclared) => definition.undeclared.extend(undeclared),
+                (None, undeclared) => self.undeclared.extend(undeclared),
+            }
+        }
+    }
+
+    /// Adds a service to the definition that it runs, which is returned.
+    fn service<'d>(
+        &mut self,
+        resource: &TemplateResource<'_>,
+        definitions: &'d mut [TaskDefinition],
+    ) -> Option<&'d mut TaskDefinition> {
+        let scope = self.scopes.of(resource.condition());
+        let reference = resource.properties.get("TaskDefinition");
+        let target = reference.and_then(|node| scope.resource_of(node));
+        let run = definitions.iter_mut().find(|definition| Some(&*definition.address) == target);
+        let Some(definition) = run else {
+            // A service of no definition is not read, but its definition may be missing.
+            reference.inspect(|node| drop(scope.resolve(node)));
+            return None;
+        };
+        let properties = resource.resolved(scope);
+        let name = construct(resource.node).unwrap_or_else(|| resource.id.to_owned());
+        let (service, mismatches) = service_use(self.file.clone(), name, &properties, Dialect::CloudFormation);
+        let types = targets::target_types(resource, self.resources, &mut self.scopes);
+        definition.services.extend(service.map(|service| service.with_target_types(types)));
+        self.problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(self.file, "")));
+        Some(definition)
+    }
+
+    fn mesh_resources(&mut self) -> Vec<Resource> {
+        let mut found = Vec::new();
+        for resource in self.resources.iter().filter(|resource| app_mesh::kind(resource.kind).is_some()) {
+            let read = || app_mesh::read(self.file, resource, self.scopes.of(resource.condition()));
+            let (read, undeclared) = self.template.with_undeclared(read);
+            found.extend(read.map(|read| Resource { undeclared, ..read }));
+        }
+        found
+    }
 }
 
 /// ECS's types that are read.

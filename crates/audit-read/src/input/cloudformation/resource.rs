@@ -11,7 +11,7 @@ pub(super) struct TemplateResource<'n> {
     pub(super) node: &'n Node,
     pub(super) properties: &'n Node,
     /// Whether the file is generated, so that edits must not reach it.
-    pub(super) is_generated: bool,
+    pub(super) is_synthesised: bool,
 }
 
 impl<'n> TemplateResource<'n> {
@@ -32,7 +32,7 @@ impl<'n> TemplateResource<'n> {
         if matches!(properties.value, Value::Map(_)) {
             properties.place.span = self.id_span;
         }
-        if self.is_generated {
+        if self.is_synthesised {
             properties.remove_routes();
         }
         properties
@@ -40,12 +40,12 @@ impl<'n> TemplateResource<'n> {
 }
 
 /// Collects the resources. A loop of `Fn::ForEach` has one resource, with an unknown loop variable.
-pub(super) fn collect<'n>(entries: &'n [Entry], is_generated: bool, out: &mut Vec<TemplateResource<'n>>) {
+pub(super) fn collect<'n>(entries: &'n [Entry], is_synthesised: bool, out: &mut Vec<TemplateResource<'n>>) {
     for Entry { key, key_span, node, .. } in entries {
         if key.starts_with("Fn::ForEach::") {
-            collect(node.items().get(2).map(Node::entries).unwrap_or_default(), is_generated, out);
+            collect(node.items().get(2).map(Node::entries).unwrap_or_default(), is_synthesised, out);
         } else if let (Some(kind), Some(properties)) = (node.get("Type").and_then(Node::text), node.get("Properties")) {
-            out.push(TemplateResource { id: key, id_span: *key_span, kind, node, properties, is_generated });
+            out.push(TemplateResource { id: key, id_span: *key_span, kind, node, properties, is_synthesised });
         }
     }
 }

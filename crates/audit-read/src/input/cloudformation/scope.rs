@@ -28,7 +28,7 @@ pub(super) struct Template<'n> {
     pub(super) file: Arc<SourceFile>,
     /// Its file, if it shows all that it declares.
     pub(super) whole: Option<Arc<SourceFile>>,
-    /// References to what it does not declare.
+    /// References of what is being read to what it does not declare.
     pub(super) undeclared: RefCell<Vec<Undeclared>>,
     /// Their reasons. A missing name is reported at its first place only.
     pub(super) seen: RefCell<BTreeSet<String>>,
@@ -61,9 +61,11 @@ impl<'n> Template<'n> {
         }
     }
 
-    /// The references to what it does not declare since the last call.
-    pub(super) fn take_undeclared(&self) -> Vec<Undeclared> {
-        self.undeclared.take()
+    /// Reads something, and returns also its references to what the template does not declare, unless they are known.
+    pub(super) fn with_undeclared<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<Undeclared>) {
+        let before = self.undeclared.take();
+        let value = read();
+        (value, self.undeclared.replace(before))
     }
 
     /// Whether the limit was reached, so that some results are missing.

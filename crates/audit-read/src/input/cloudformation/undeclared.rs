@@ -56,8 +56,9 @@ const FUNCTIONS: [&str; 23] = [
     "ValueOfAll",
 ];
 
-/// Words that modules and the Serverless Framework write. Their templates have more resources than they show.
-const OPEN: [&str; 5] = ["::MODULE", "${self:", "${sls:", "${opt:", "${file("];
+/// Words that modules and the Serverless Framework write. Their templates have more resources than they show. Source:
+/// <https://www.serverless.com/framework/docs/providers/aws/guide/variables>
+const OPEN: [&str; 9] = ["::MODULE", "${self:", "${sls:", "${opt:", "${file(", "${env:", "${param:", "${ssm:", "${cf:"];
 
 /// Whether a template shows all that it declares. One without a version may be a part of another one.
 pub(super) fn is_whole(template: &Node, is_completed: bool) -> bool {
@@ -136,45 +137,48 @@ const OF_APP_MESH: [&str; 6] = ["Arn", "Id", "MeshName", "MeshOwner", "ResourceO
 
 /// The parameters of AWS. Source:
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/pseudo-parameter-reference.html>
-const PSEUDO: [&str; 8] =
-    ["AccountId", "NoValue", "NotificationARNs", "Partition", "Region", "StackId", "StackName", "URLSuffix"];
+const PSEUDO: [&str; 8] = [
+    "AWS::AccountId",
+    "AWS::NoValue",
+    "AWS::NotificationARNs",
+    "AWS::Partition",
+    "AWS::Region",
+    "AWS::StackId",
+    "AWS::StackName",
+    "AWS::URLSuffix",
+];
 
 impl Scope<'_, '_> {
     /// Notes that `Ref` or `Fn::Sub` names no parameter and no resource.
     pub(super) fn check_name(&self, name: &str, span: Span) {
-        if let Some(pseudo) = name.strip_prefix("AWS::").filter(|pseudo| !PSEUDO.contains(pseudo) && is_id(pseudo)) {
-            let reason = format!("CloudFormation has no parameter AWS::{pseudo}");
-            return self.note(span, reason, "use one of AWS's pseudo parameters", &PSEUDO.map(str::to_owned).into());
-        }
         let template = self.template;
         let is_declared = template.parameters.contains_key(name) || template.resources.contains_key(name);
-        if !is_declared && is_id(name) {
-            self.note(
-                span,
-                format!("the template has no parameter or resource {name}"),
-                DECLARE,
-                &template.names.values,
-            );
+        if name.strip_prefix("AWS::").is_some_and(is_id) && !PSEUDO.contains(&name) {
+            let reason = format!("CloudFormation has no parameter {name}");
+            let missing = Missing { name, reason, help: "use one of AWS's pseudo parameters" };
+            self.note(span, missing, &PSEUDO.map(str::to_owned).into());
+        } else if !is_declared && is_id(name) {
+            self.note(span, Missing::of("parameter or resource", name), &template.names.values);
         }
     }
 
     /// Notes that a reference names no resource of the template: `DependsOn`, or an attribute.
     pub(super) fn check_resource(&self, id: &str, span: Span) {
         if !self.template.resources.contains_key(id) && is_id(id) {
-            self.note(span, format!("the template has no resource {id}"), DECLARE, &self.template.names.resources);
+            self.note(span, Missing::of("resource", id), &self.template.names.resources);
         }
     }
 
     pub(super) fn check_condition(&self, name: &str, span: Span) {
         if !self.template.conditions.contains_key(name) && is_id(name) {
-            self.note(span, format!("the template has no condition {name}"), DECLARE, &self.template.names.conditions);
+            self.note(span, Missing::of("condition", name), &self.template.names.conditions);
         }
     }
 
     /// Notes that `Fn::FindInMap` names no mapping. Its keys may be the defaults of parameters, such as a region.
     pub(super) fn check_mapping(&self, map: &str, span: Span) {
         if !self.template.mappings.contains_key(map) && is_id(map) {
-            self.note(span, format!("the template has no mapping {map}"), DECLARE, &self.template.names.mappings);
+            self.note(span, Missing::of("mapping", map), &self.template.names.mappings);
         }
     }
 
@@ -196,18 +200,38 @@ impl Scope<'_, '_> {
         let is_wrong = attribute == "Arn" || misspelt(attribute, known.iter().map(String::as_str)).is_some();
         if is_wrong && !known.iter().any(|own| own == attribute) {
             let help = format!("use Ref, or {}", known.join(" or "));
-            self.note(span, format!("{id} is an {name}, which has no attribute {attribute}"), &help, &Arc::default());
+            let reason = format!("{id} is an {name}, which has no attribute {attribute}");
+            self.note(span, Missing { name: "", reason, help: &help }, &Arc::default());
         }
     }
 
-    fn note(&self, span: Span, reason: String, help: &str, names: &Arc<[String]>) {
-        if let Some(file) = &self.template.whole
-            && self.template.seen.borrow_mut().insert(reason.clone())
-        {
-            let names = Arc::clone(names);
-            let reference = Undeclared { file: Arc::clone(file), span, reason, help: help.to_owned(), names };
-            self.template.undeclared.borrow_mut().push(reference);
+    /// Notes what is missing, unless it is known. `names` are what it may misspell.
+    fn note(&self, span: Span, missing: Missing<'_>, names: &Arc<[String]>) {
+        let Some(file) = &self.template.whole else { return };
+        if self.template.seen.borrow_mut().insert(missing.reason.clone()) {
+            self.template.undeclared.borrow_mut().push(Undeclared {
+                file: Arc::clone(file),
+                span,
+                reason: missing.reason,
+                help: missing.help.to_owned(),
+                name: missing.name.to_owned(),
+                names: Arc::clone(names),
+            });
         }
+    }
+}
+
+/// What a reference names, why it is wrong, and how to correct it.
+struct Missing<'n> {
+    name: &'n str,
+    reason: String,
+    help: &'n str,
+}
+
+impl<'n> Missing<'n> {
+    /// A name that should be one of the template's parameters, resources and so on.
+    fn of(what: &str, name: &'n str) -> Self {
+        Self { name, reason: format!("the template has no {what} {name}"), help: DECLARE }
     }
 }
 

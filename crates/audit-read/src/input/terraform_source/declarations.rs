@@ -2,24 +2,19 @@
 
 use std::{collections::BTreeSet, path::PathBuf, rc::Rc, sync::Arc};
 
-use document::{HOLE, InputProblem, Node, ParseError, Place, Span, Value, embedded_json};
-use terraform::{
-    Attribute, Block, Callee, Instance, Module, Reader, UnknownCause,
-    values::{closed, unknown},
-};
+use document::{InputProblem, Span};
+use terraform::{Block, Callee, Directory, Instance, Module, UnknownCause, values::unknown};
 
 use super::{
+    INTEREST,
+    blocks::{app_mesh, definition, service},
     consul_ecs,
     roles::Roles,
     targets::{Target, target},
 };
 use crate::{
-    app_mesh::{Presence, Resource, Resources},
-    definition::{DECLARE, Dialect, ModuleCall, ServiceUse, TaskDefinition, Undeclared, service_use},
-    input::{
-        terraform_app_mesh,
-        terraform_attributes::{definition_node, service_node},
-    },
+    app_mesh::Resources,
+    definition::{DECLARE, TaskDefinition, Undeclared, forget_excerpts},
 };
 
 /// What to do about what the sources do not determine.
@@ -38,6 +33,10 @@ pub(super) struct Declarations<'r> {
     pub(super) visited: BTreeSet<PathBuf>,
     /// Resources of App Mesh.
     pub(super) app_mesh: Resources,
+    /// Undeclared references of no definition and no resource of App Mesh.
+    pub(super) undeclared: Vec<Undeclared>,
+    /// Undeclared references of parts that are not checked: only those in checked files count.
+    pub(super) undeclared_elsewhere: Vec<Undeclared>,
 }
 
 /// A definition, and what services of its module call it.
@@ -57,6 +56,8 @@ impl<'r> Declarations<'r> {
             unchecked: Vec::new(),
             visited: BTreeSet::new(),
             app_mesh: Resources::default(),
+            undeclared: Vec::new(),
+            undeclared_elsewhere: Vec::new(),
         }
     }
 
@@ -69,28 +70,32 @@ impl<'r> Declarations<'r> {
             |kind: &'static str| directory.resources.iter().filter(move |block| block.label(0) == Some(kind));
         let first = self.found.len();
         for block in resources("aws_ecs_task_definition") {
-            self.read_part(is_checked(block), |declarations| {
-                for instance in module.instances(block) {
-                    declarations.definition(module, block, &instance);
-                }
-            });
+            self.read_part(is_checked(block), |declarations| declarations.definitions(module, block));
         }
         for call in &directory.calls {
-            self.read_part(is_checked(call), |declarations| declarations.call(module, call));
+            self.read_part(is_checked(call), |declarations| {
+                let ((), undeclared) = with_undeclared(module, || declarations.call(module, call));
+                declarations.undeclared.extend(undeclared);
+            });
         }
         for block in resources("aws_ecs_service") {
-            self.service(module, block, first);
+            let (run, undeclared) = with_undeclared(module, || self.service(module, block, first));
+            match run.and_then(|run| self.found.get_mut(run)) {
+                Some(run) => run.definition.undeclared.extend(undeclared),
+                None if is_checked(block) => self.undeclared.extend(undeclared),
+                None => self.undeclared_elsewhere.extend(undeclared),
+            }
         }
         for block in directory.resources.iter().filter(|block| is_of_app_mesh(block)) {
             // Findings are about the checked files alone, which may refer to resources of the others.
             self.app_mesh.is_partial |= !is_checked(block);
             if is_checked(block) {
-                self.app_mesh.extend(app_mesh(module, block));
+                self.app_mesh(module, block);
             }
         }
     }
 
-    /// Adds what `read` adds: of a part that is not checked, only the definitions.
+    /// Adds what `read` adds: of a part that is not checked, only the definitions and the undeclared references.
     fn read_part(&mut self, is_checked: bool, read: impl FnOnce(&mut Self)) {
         if is_checked {
             return read(self);
@@ -99,6 +104,56 @@ impl<'r> Declarations<'r> {
         read(&mut part);
         self.app_mesh.is_partial |= !part.app_mesh.all().is_empty();
         self.found.extend(part.found.into_iter().map(|found| Found { is_checked, ..found }));
+        self.undeclared_elsewhere.append(&mut part.undeclared);
+        for resource in part.app_mesh.all_mut() {
+            self.undeclared_elsewhere.append(&mut resource.undeclared);
+        }
+    }
+
+    /// Removes the undeclared references that do not count: those of excerpts, of parts that are not checked, unless they are in
+    /// `checked` files, and those of a root module without a word of ECS.
+    pub(super) fn settle_undeclared(&mut self, directory: &Directory, checked: Option<&BTreeSet<String>>) {
+        let of_definitions = self.found.iter_mut().map(|found| &mut found.definition.undeclared);
+        let of_mesh = self.app_mesh.all_mut().iter_mut().map(|resource| &mut resource.undeclared);
+        let of_none = [&mut self.undeclared, &mut self.undeclared_elsewhere];
+        forget_excerpts(of_definitions.chain(of_mesh).chain(of_none));
+        for found in self.found.iter_mut().filter(|found| !found.is_checked) {
+            self.undeclared_elsewhere.append(&mut found.definition.undeclared);
+        }
+        let in_checked_file = |one: &Undeclared| checked.is_none_or(|checked| checked.contains(&one.file.name));
+        self.undeclared_elsewhere.retain(in_checked_file);
+        self.undeclared.append(&mut self.undeclared_elsewhere);
+        let is_of_ecs = !self.found.is_empty()
+            || !self.app_mesh.all().is_empty()
+            || directory.files.iter().any(|file| INTEREST.words.iter().any(|word| file.text.contains(word)));
+        if !is_of_ecs {
+            self.undeclared.clear();
+        }
+    }
+
+    /// Reads the instances of a task definition. The first one has the undeclared references of all, because each is met once.
+    fn definitions(&mut self, module: &Module<'_>, block: &Block) {
+        let first = self.found.len();
+        let ((), undeclared) = with_undeclared(module, || {
+            for instance in module.instances(block) {
+                self.definition(module, block, &instance);
+            }
+        });
+        self.add_undeclared(first, undeclared);
+    }
+
+    /// Adds undeclared references to the definition with this index, if there is one.
+    fn add_undeclared(&mut self, index: usize, undeclared: Vec<Undeclared>) {
+        let owner = self.found.get_mut(index).map(|found| &mut found.definition.undeclared);
+        owner.unwrap_or(&mut self.undeclared).extend(undeclared);
+    }
+
+    /// Reads the instances of a resource of App Mesh. As with definitions, the first one has the undeclared references.
+    fn app_mesh(&mut self, module: &Module<'_>, block: &Block) {
+        let (mut resources, undeclared) = with_undeclared(module, || app_mesh(module, block));
+        let owner = resources.first_mut().map(|resource| &mut resource.undeclared);
+        owner.unwrap_or(&mut self.undeclared).extend(undeclared);
+        self.app_mesh.extend(resources);
     }
 
     fn definition(&mut self, module: &Module<'_>, block: &Block, instance: &Instance) {
@@ -159,9 +214,13 @@ impl<'r> Declarations<'r> {
         }
         for instance in module.instances(call) {
             let first = self.found.len();
-            let made = called.module(module, call, &instance);
-            self.called(&made, call.label(0).unwrap_or_default());
-            let made_by = called.made_by((module, call, &instance), &made);
+            // The call declares the definition.
+            let (made_by, undeclared) = with_undeclared(module, || {
+                let made = called.module(module, call, &instance);
+                self.called(&made, call.label(0).unwrap_or_default());
+                called.made_by((module, call, &instance), &made)
+            });
+            self.add_undeclared(first, undeclared);
             for found in self.found.iter_mut().skip(first) {
                 found.definition.module = Some(made_by.clone());
             }
@@ -185,32 +244,30 @@ impl<'r> Declarations<'r> {
         }
     }
 
-    /// Adds a service to the definitions of its module, from the `first` on, that it runs.
-    fn service(&mut self, module: &Module<'_>, block: &Block, first: usize) {
-        let Some(attribute) = block.body.attribute("task_definition") else { return };
+    /// Adds a service to the definitions of its module, from the `first` on, that it runs. Returns the index of one of them.
+    fn service(&mut self, module: &Module<'_>, block: &Block, first: usize) -> Option<usize> {
+        let attribute = block.body.attribute("task_definition")?;
         let family = module.value(attribute).unwrap_or(unknown(block.span));
         let wanted = target(module, attribute, "aws_ecs_task_definition");
-        let is_run = |one: &&mut Found| match &wanted {
+        let is_run = |(_, one): &(usize, &mut Found)| match &wanted {
             Some(wanted) => one.target == *wanted,
             None => family.text().is_some() && one.definition.family.text() == family.text(),
         };
-        let mut run: Vec<&mut Found> = self.found.iter_mut().skip(first).filter(is_run).collect();
+        let mut run: Vec<_> = self.found.iter_mut().enumerate().skip(first).filter(is_run).collect();
         // Instances of one resource have one target; a module may declare several definitions.
         let addresses: BTreeSet<&str> =
-            run.iter().map(|one| one.definition.address.split('[').next().unwrap_or_default()).collect();
+            run.iter().map(|(_, one)| one.definition.address.split('[').next().unwrap_or_default()).collect();
         if addresses.len() != 1 {
-            return;
+            return None;
         }
         for instance in module.instances(block).into_iter().take(1) {
             let (service, problems) = service(module, block, &instance);
-            for one in &mut run {
+            for (_, one) in &mut run {
                 one.definition.services.extend(service.clone());
-            }
-            if let Some(first) = run.first_mut() {
-                first.definition.undeclared.extend(undeclared(module));
             }
             self.problems.extend(problems);
         }
+        run.first().map(|(index, _)| *index)
     }
 }
 
@@ -219,164 +276,18 @@ fn is_of_app_mesh(block: &Block) -> bool {
     block.label(0).is_some_and(|kind| kind.starts_with("aws_appmesh_"))
 }
 
-/// The instances of a resource of App Mesh.
-fn app_mesh(module: &Module<'_>, block: &Block) -> Vec<Resource> {
-    let file = module.directory().file(block.file);
-    let names = ["name", "mesh_name", "mesh_owner", "virtual_router_name", "virtual_gateway_name"];
-    // One of another region is in another mesh of the same name.
-    let has_instances =
-        ["count", "for_each", "provider", "region"].iter().any(|name| block.body.attribute(name).is_some());
-    let read = |instance: &Instance| {
-        let values = module.reader(block, instance).values(&names, &["spec"]);
-        let (kind, address) = (block.label(0)?, address(module, block, instance));
-        let resource = terraform_app_mesh::read(&file, kind, &address, &values, block.name_span(), false)?;
-        let presence = if has_instances { Presence::Conditional } else { resource.presence };
-        Some(Resource { presence, undeclared: undeclared(module), ..resource })
-    };
-    module.instances(block).iter().filter_map(read).collect()
-}
-
-/// What was read, and the problems with values that count as unknown.
-type Read<T> = (Option<T>, Vec<InputProblem>);
-
-/// Reads an instance of a task definition.
-fn definition(module: &Module<'_>, block: &Block, instance: &Instance, roles: &Roles) -> Read<TaskDefinition> {
-    let file = module.directory().file(block.file);
-    // A HashiCorp module makes one definition, which is known by the address of its call.
-    let address = if module.is_provided() { module.address().to_owned() } else { address(module, block, instance) };
-    let reader = module.reader(block, instance);
-    let mut problems = Vec::new();
-    let containers = containers(module, reader).unwrap_or_else(|error| {
-        problems.push(InputProblem::at(&file, error.span, format!("{address}: {}", error.reason)));
-        unknown(error.span)
-    });
-    let names = [
-        "family",
-        "network_mode",
-        "cpu",
-        "memory",
-        "pid_mode",
-        "ipc_mode",
-        "task_role_arn",
-        "execution_role_arn",
-        "requires_compatibilities",
-        "tags",
-    ];
-    let values = reader.values(&names, &["volume", "proxy_configuration", "runtime_platform"]);
-    let values = module.tagged(values);
-    let place = Place::fixed(block.name_span());
-    let is_set = |attribute: &str| Some(block.body.attribute(attribute).is_some());
-    let node = definition_node(&values, &place, containers, &is_set);
-    let (read, mismatches) = TaskDefinition::read(file.clone(), address.clone(), &node, Dialect::Terraform);
-    problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(&file, &address)));
-    let role = |name| block.body.attribute(name).and_then(|attribute| roles.role(module, attribute));
-    let (declared_role, declared_execution_role) = (role("task_role_arn"), role("execution_role_arn"));
-    let created_by = (!module.is_repeated(block)).then(|| module.root_path().to_string_lossy().into_owned());
-    let call = module.call().map(|call| {
-        Arc::new(ModuleCall { module: call.module.clone(), file: Arc::clone(&call.file), span: call.span })
-    });
-    let undeclared = undeclared(module);
-    let read = read.map(|read| TaskDefinition {
-        call,
-        created_by,
-        declared_role,
-        declared_execution_role,
-        undeclared,
-        ..read
-    });
-    (read, problems)
-}
-
-/// The undeclared references since the last call.
-pub(super) fn undeclared(module: &Module<'_>) -> Vec<Undeclared> {
-    let of_cause = |UnknownCause { file, span, reason }| Undeclared {
+/// Reads something, and returns also its undeclared references, unless they are known.
+fn with_undeclared<T>(module: &Module<'_>, read: impl FnOnce() -> T) -> (T, Vec<Undeclared>) {
+    let (value, causes) = module.with_undeclared(read);
+    let undeclared = causes.into_iter().map(|UnknownCause { file, span, reason }| Undeclared {
         file,
         span,
         reason,
         help: DECLARE.to_owned(),
+        name: String::new(),
         names: Arc::default(),
-    };
-    module.take_undeclared().into_iter().map(of_cause).collect()
-}
-
-/// Reads an instance of a service.
-fn service(module: &Module<'_>, block: &Block, instance: &Instance) -> Read<ServiceUse> {
-    let reader = module.reader(block, instance);
-    let blocks = [
-        "capacity_provider_strategy",
-        "deployment_configuration",
-        "deployment_controller",
-        "load_balancer",
-        "network_configuration",
-        "ordered_placement_strategy",
-        "placement_constraints",
-    ];
-    let names = [
-        "name",
-        "cluster",
-        "propagate_tags",
-        "launch_type",
-        "scheduling_strategy",
-        "enable_execute_command",
-        "iam_role",
-        "platform_version",
-        "deployment_minimum_healthy_percent",
-        "deployment_maximum_percent",
-        "tags",
-    ];
-    let values = reader.values(&names, &blocks);
-    let values = module.tagged(values);
-    let node = service_node(&values, &Place::fixed(block.name_span()));
-    let file = module.directory().file(block.file);
-    let (service, mismatches) = service_use(file.clone(), address(module, block, instance), &node, Dialect::Terraform);
-    let service = service.map(|service| service.with_target_types(target_types(module, block)));
-    (service, mismatches.iter().map(|mismatch| mismatch.problem(&file, "")).collect())
-}
-
-/// The type of the targets of each load balancer of a service, whose target groups the module declares.
-fn target_types(module: &Module<'_>, service: &Block) -> Vec<Option<String>> {
-    let of_balancer = |balancer: &Block| {
-        let arn = balancer.body.attribute("target_group_arn")?;
-        let Target::Resource(name) = target(module, arn, "aws_lb_target_group")? else { return None };
-        let is_it =
-            |block: &&Block| block.label(0) == Some("aws_lb_target_group") && block.label(1) == Some(name.as_str());
-        let group = module.directory().resources.iter().find(is_it)?;
-        match group.body.attribute("target_type") {
-            None => Some("instance".to_owned()),
-            Some(kind) => kind.expression.literal().map(str::to_owned),
-        }
-    };
-    service.body.blocks("load_balancer").map(of_balancer).collect()
-}
-
-/// The address of an instance: `module.web.aws_ecs_task_definition.this[0]`.
-fn address(module: &Module<'_>, block: &Block, instance: &Instance) -> String {
-    let labels: Vec<&str> = block.labels.iter().map(|label| label.text.as_str()).collect();
-    module.address_of(&format!("{}{}", labels.join("."), instance.suffix))
-}
-
-/// The containers. Edits reach those that are written as the argument of `jsonencode`.
-fn containers(module: &Module<'_>, reader: Reader<'_>) -> Result<Node, ParseError> {
-    let Some(attribute) = reader.block().body.attribute("container_definitions") else {
-        return Ok(reader.unknown("it has no container_definitions"));
-    };
-    if let Some(argument) = attribute.expression.encoded() {
-        return Ok(closed(reader.value(&Attribute { expression: argument, ..attribute.clone() })));
-    }
-    let value = reader.value(attribute);
-    if matches!(value.value, Value::List(_)) && !module.is_provided() {
-        let reason = "container_definitions: a list where JSON in a string is expected; write jsonencode([…])";
-        return Err(ParseError::new(value.place.span, reason));
-    }
-    let Value::Text(text) = &value.value else { return Ok(value) };
-    let file = module.directory().file(reader.block().file);
-    let route = value.place.route.clone().filter(|_| attribute.expression.is_json());
-    match embedded_json(&file.text, &Node { place: Place { route, ..value.place.clone() }, ..value.clone() }) {
-        Ok(containers) => Ok(containers),
-        // An unknown part may be more than a value.
-        Err(_) if text.contains(HOLE) => Ok(unknown(value.place.span)),
-        Err(error) => Err(ParseError::new(error.span, format!("container_definitions: {}", error.reason))),
-    }
+    });
+    (value, undeclared.collect())
 }
 
 /// Words in the sources of modules for other clouds, by the names of Terraform's providers:

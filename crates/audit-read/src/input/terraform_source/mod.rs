@@ -10,6 +10,7 @@
 //! Every value has its place in the file of the task definition. A value from another file has the place of the reference
 //! to it. `consul_ecs` is `HashiCorp`'s modules, as sources of our own.
 
+mod blocks;
 mod consul_ecs;
 mod declarations;
 mod roles;
@@ -26,12 +27,9 @@ use document::{InputProblem, SourceFile};
 use terraform::{Callee, Directory, Evaluation, Interest, Module, Tree, identity};
 
 pub use self::consul_ecs::mesh_task;
-use self::{
-    declarations::{Declarations, undeclared},
-    roles::Roles,
-};
+use self::{declarations::Declarations, roles::Roles};
 use crate::{
-    definition::{TaskDefinition, forget_excerpts},
+    definition::TaskDefinition,
     input::{
         gathered::{Gathered, mark_shared_families},
         paths::FoundFile,
@@ -189,17 +187,13 @@ impl<'w> Run<'w> {
             let name = directory.files.first().map(|file| file.name.clone()).unwrap_or_default();
             self.read.problems.push(InputProblem::of(name, "its expressions produce too much"));
         }
+        declarations.settle_undeclared(directory, checked);
         let (is_checked, mut definitions): (Vec<bool>, Vec<TaskDefinition>) =
             declarations.found.into_iter().map(|found| (found.is_checked, found.definition)).unzip();
         mark_shared_families(&mut definitions);
-        // What is read for no definition in particular, such as the arguments of calls.
-        if let Some(first) = definitions.first_mut() {
-            first.undeclared.extend(undeclared(&module));
-        }
-        let of_mesh = declarations.app_mesh.all_mut().iter_mut().map(|resource| &mut resource.undeclared);
-        forget_excerpts(definitions.iter_mut().map(|definition| &mut definition.undeclared).chain(of_mesh));
         let checked = definitions.into_iter().zip(is_checked).filter(|(_, is_checked)| *is_checked);
         self.read.material.definitions.extend(checked.map(|(definition, _)| definition));
+        self.read.material.undeclared.append(&mut declarations.undeclared);
         self.read.material.resources.add(declarations.app_mesh);
         self.read.problems.append(&mut declarations.problems);
         self.read.unchecked.append(&mut declarations.unchecked);
