@@ -145,6 +145,22 @@ fn no_format_quotes_a_password_that_became_a_reference() {
 }
 
 #[test]
+fn a_password_without_quotes_is_not_why_containers_are_unknown() {
+    let main = r#"
+variable "more" {}
+resource "aws_ecs_task_definition" "web" {
+  family                = "web"
+  container_definitions = jsonencode(concat(hunter2secret, var.more))
+}
+"#;
+    let folder = Folder::with(&[("main.tf", main.as_bytes())]);
+    let unchecked = gathered(&[folder.path("")]).unchecked;
+    let reasons: Vec<&str> = unchecked.iter().map(|problem| problem.reason.as_str()).collect();
+    assert!(reasons[0].contains("because a name is used that is no reference"), "{reasons:?}");
+    assert!(!reasons[0].contains("hunter2secret"), "{reasons:?}");
+}
+
+#[test]
 fn a_macro_may_complete_a_resource() {
     let of = |head: &str, kind: &str| {
         let template =
