@@ -71,15 +71,17 @@ fn afterwards_a_check_finds_nothing() {
 }
 
 #[test]
-fn a_terraform_source_gets_comments_except_within_texts() {
+fn a_terraform_source_gets_comments_and_a_text_of_several_lines_one_above_it() {
     let source = "resource \"aws_ecs_task_definition\" \"web\" {\r\n  family       = \"web\"\r\n  tags         = { \"consul.hashicorp.com/mesh\" = \"true\" }\r\n  container_definitions = <<-EOT\r\n    [{ \"name\": \"web\", \"image\": \"web\", \"dependsOn\":\r\n      [{ \"containerName\": \"nobody\", \"condition\": \"START\" }] }]\r\n  EOT\r\n}\r\n";
     let workspace = Workspace::new("baseline-terraform", &[("main.tf", source), ("ecs-mesh.toml", "")]);
     assert_eq!(workspace.run(&["check"]).status.code(), Some(1));
     assert_eq!(workspace.run(&["check", "--add-ignore=a lab"]).status.code(), Some(0));
     let written = workspace.read("main.tf");
     let comment = "  # ecs-mesh: ignore[consul-mesh-tag-alone] a lab\r\n";
-    assert_eq!(written, source.replace("  tags", &format!("{comment}  tags")));
-    assert!(workspace.read("ecs-mesh.toml").contains("ecs-dependency-unknown"));
+    let above = "  # ecs-mesh: ignore[ecs-dependency-unknown] a lab\r\n";
+    let expected = source.replace("  tags", &format!("{comment}  tags"));
+    assert_eq!(written, expected.replace("  container_definitions", &format!("{above}  container_definitions")));
+    assert_eq!(workspace.read("ecs-mesh.toml"), "");
     assert_eq!(workspace.run(&["check"]).status.code(), Some(0));
 }
 
