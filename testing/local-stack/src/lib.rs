@@ -40,7 +40,7 @@ pub mod users;
 pub mod wait;
 pub mod world;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tokio::sync::OnceCell;
 
 use aws::Aws;
@@ -68,7 +68,9 @@ impl Stack {
 
 /// A path inside the repository.
 pub fn in_repository(path: &str) -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
+    // This package is in testing/local-stack.
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository");
+    repository.join(path)
 }
 
 /// A program that `make setup` installed.

@@ -35,17 +35,17 @@ fn one(path: &ServicePath, medium: Medium) -> String {
     format!("{}\n{}{conclusion}", sheet.text(medium), commands(&path.lines))
 }
 
-/// What to change, with the commands of the lines that need one, ready to copy, and where to read on.
+/// What to change, with the commands of the lines that need one, ready to copy, and where to read on. What says nothing of it has no
+/// heading.
 fn commands(lines: &[PathLine]) -> String {
     let wanted = lines.iter().filter(|line| !matches!(line.verdict, PlaceVerdict::Ok | PlaceVerdict::NotNeeded));
-    let shown = wanted.map(|line| {
+    let shown = wanted.filter_map(|line| {
         let change = line.change.iter().map(|change| format!("  {}\n", clean(change)));
         let lacking =
             line.missing_permission.iter().map(|permission| format!("  missing permission: {}\n", clean(permission)));
         let commands = line.commands.iter().map(|command| format!("  {}\n", clean(command)));
         let below: String = change.chain(lacking).chain(commands).collect();
-        let colon = if below.is_empty() { "" } else { ":" };
-        format!("{} ({}){colon}\n{below}", line.place.as_str(), line.page)
+        (!below.is_empty()).then(|| format!("{} ({}):\n{below}", line.place.as_str(), line.page))
     });
     let shown: String = shown.collect();
     if shown.is_empty() { shown } else { shown + "\n" }
@@ -152,11 +152,11 @@ mod tests {
     }
 
     #[test]
-    fn line_without_a_change_or_a_command_has_its_page_alone() {
+    fn line_without_a_change_or_a_command_has_no_heading() {
         let unknown =
             PathLine { missing_permission: None, ..line(Place::Trust, PlaceVerdict::Unknown, "is in no API", None) };
         let text = shown(&report(vec![ServicePath { lines: vec![unknown], ..denied() }], None));
-        assert!(text.contains("\n\ntrust (path.md#trust)\n\n"), "{text}");
+        assert!(!text.contains("path.md#trust"), "{text}");
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! A survey as text: what could not be read first, then the findings, worst first.
 
-use std::{collections::BTreeSet, fmt::Write};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
-use diagnosis::{SurveyFinding, SurveyReport, SurveyedCluster};
+use diagnosis::{SurveyFinding, SurveyReport, SurveyedCluster, Unread};
 use jiff::Timestamp;
 use report::SweptStatus;
 
@@ -14,16 +17,13 @@ use crate::{
 
 /// The most objects and commands of a finding that are shown. `--output json` has all.
 const SHOWN: usize = 20;
+/// The most things that could not be read for want of one permission.
+const SHOWN_UNREAD: usize = 3;
 
 pub(super) fn text(report: &SurveyReport, medium: Medium) -> String {
     let mut out = String::new();
     if !report.unread.is_empty() {
-        let mut sheet = Sheet::new(&["permission", "could not be read"]);
-        for unread in &report.unread {
-            let permission = unread.permission.as_deref().unwrap_or(NOTHING_TO_SAY);
-            sheet.add(vec![Cell::new(permission, Tone::Bad), Cell::plain(&unread.what)]);
-        }
-        out.push_str(&sheet.text(medium));
+        out.push_str(&unread(&report.unread, medium));
         let is_denied = report.unread.iter().any(|unread| unread.permission.is_some());
         let policies = if is_denied { " Policies: ecs-mesh survey --print-policies" } else { "" };
         // Writing to a `String` cannot fail.
@@ -39,6 +39,26 @@ pub(super) fn text(report: &SurveyReport, medium: Medium) -> String {
         out.push('\n');
     }
     out + &wrapped(&Cell::plain(capitalised(&summary(report))), medium)
+}
+
+/// What could not be read, by the missing permission: one permission may be missing for every definition.
+fn unread(all: &[Unread], medium: Medium) -> String {
+    let mut groups: BTreeMap<Option<&str>, Vec<&Unread>> = BTreeMap::new();
+    for unread in all {
+        groups.entry(unread.permission.as_deref()).or_default().push(unread);
+    }
+    let mut sheet = Sheet::new(&["permission", "could not be read"]);
+    for (permission, group) in groups {
+        let shown = if permission.is_some() { SHOWN_UNREAD } else { group.len() };
+        let name = || Cell::new(permission.unwrap_or(NOTHING_TO_SAY), Tone::Bad);
+        for unread in group.iter().take(shown) {
+            sheet.add(vec![name(), Cell::plain(&unread.what)]);
+        }
+        if let Some(more @ 1..) = group.len().checked_sub(shown) {
+            sheet.add(vec![name(), Cell::plain(format!("… and {more} more with --output json"))]);
+        }
+    }
+    sheet.text(medium)
 }
 
 fn capitalised(text: &str) -> String {
@@ -125,6 +145,18 @@ fn objects(finding: &SurveyFinding, medium: Medium) -> String {
 mod tests {
     use super::*;
     use crate::survey::html::tests::report;
+
+    #[test]
+    fn what_one_permission_is_missing_for_is_told_a_few_times() {
+        let lacking = |number: usize| Unread {
+            what: format!("web:{number}"),
+            permission: Some("ecs:DescribeTaskDefinition".to_owned()),
+            nameless: "",
+        };
+        let unread = unread(&[1, 2, 3, 4, 5].map(lacking), Medium { width: None, in_colour: false });
+        let last = "ecs:DescribeTaskDefinition  … and 2 more with --output json\n";
+        assert!(unread.lines().count() == 5 && unread.ends_with(last), "{unread}");
+    }
 
     #[test]
     fn text_begins_with_what_could_not_be_read_and_ends_with_the_numbers() {
