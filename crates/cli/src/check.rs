@@ -20,7 +20,7 @@ use audit::{
 };
 use audit_read::{
     definition::TaskDefinition,
-    input::{Gathered, gather_except},
+    input::{CHECK_THE_PLAN, Gathered, gather_except},
 };
 use clap::{
     Args,
@@ -243,7 +243,7 @@ impl Checked {
     pub(super) fn report(&self, threshold: Threshold) -> Report {
         let mut report = Report::new(&self.gathered, &self.sorted, threshold);
         if self.is_empty() {
-            let is_open = |note: &InputProblem| note.reason.contains("terraform plan");
+            let is_open = |note: &InputProblem| note.reason.ends_with(CHECK_THE_PLAN);
             let reason = if self.gathered.unchecked.iter().any(is_open) {
                 NOTHING_KNOWN
             } else if !self.gathered.material.definitions.is_empty() {

@@ -27,13 +27,13 @@ impl HistoryArguments {
         &self.stack.stack
     }
 
-    /// Whether another stack was named than the usual one. Who has no controller of this project names none.
+    /// Whether another stack was named than the usual one. A user of another controller names none.
     pub(super) fn names_a_stack(&self) -> bool {
         self.stack() != DEFAULT_STACK
     }
 
-    /// That there is no such stack, so that there is no log.
-    pub(super) fn absent(&self, installation: &Installation) -> Option<String> {
+    /// The note about a stack that does not exist.
+    pub(super) fn missing_stack(&self, installation: &Installation) -> Option<String> {
         let stack = self.stack();
         let said = || {
             format!(

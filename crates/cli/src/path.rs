@@ -113,8 +113,11 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         let progress = Progress::new()?;
         let asking = Asking { arguments, place, proxy_output, request, clients: &clients, progress: &progress };
         // On the heap: it carries the space of the reads of AWS and Consul.
-        let report = progress.during(Box::pin(asking.report())).await?;
+        let (report, note) = progress.during(Box::pin(asking.report())).await?;
         arguments.output.show(&report, shown::text, streams)?;
+        if let Some(note) = note {
+            streams.diagnostic(&note);
+        }
         streams.problems(&report.problems);
         Ok(exit(&report))
     })
@@ -141,13 +144,13 @@ struct Common<'a> {
 }
 
 impl Asking<'_> {
-    async fn report(&self) -> Result<PathReport, Failure> {
+    async fn report(&self) -> Result<(PathReport, Option<String>), Failure> {
         let (arguments, prefix) = (self.arguments, &self.arguments.prefix);
         let installation = Installation::read(&self.clients.sdk, &arguments.stack.stack, prefix).await?;
         let inspector = self.clients.inspector(&installation);
         let now = Timestamp::now();
         if let Some(name) = &arguments.to {
-            return self.callers(&inspector.paths().await, name, now).await;
+            return Ok(self.callers(&inspector.paths().await, name, now).await);
         }
         let clusters = selected(&self.clients.ecs, &arguments.cluster).await?;
         let (observed, tokens) = self.clients.read(&installation, &clusters, self.progress).await;
@@ -190,7 +193,7 @@ impl Asking<'_> {
         let paths = destinations.iter().map(|destination| self.path(&common, destination)).collect();
         problems.extend(installation.problem);
         problems.extend(tokens.err().filter(|problem| !problems.contains(problem)));
-        Ok(PathReport { read_at: now, paths, callers: None, problems })
+        Ok((PathReport { read_at: now, paths, callers: None, problems }, None))
     }
 
     fn path(&self, common: &Common<'_>, destination: &DestinationReading) -> ServicePath {
@@ -242,21 +245,19 @@ impl Asking<'_> {
         destinations(source, &intentions.unwrap_or_default())
     }
 
-    async fn callers(&self, reader: &PathReader<'_>, name: &str, now: Timestamp) -> Result<PathReport, Failure> {
+    /// Who may call a service, and a note if it may be misspelt.
+    async fn callers(&self, reader: &PathReader<'_>, name: &str, now: Timestamp) -> (PathReport, Option<String>) {
         let own = self.in_own_tenancy(name);
         let service = ServiceAt { tenancy: self.place.tenancy.clone().unwrap_or(own.tenancy), ..own };
         let intentions = reader.intentions(IntentionEnd::Destination, &service).await;
         let (datacenter, names) = tokio::join!(reader.datacenter(), reader.names(&service.tenancy));
-        if let (Ok(intentions), Ok(names)) = (&intentions, &names)
-            && let Some(reason) = unknown_destination(name, intentions, names)
-        {
-            return Err(Failure::Message(reason));
-        }
+        let unknown = intentions.as_ref().ok().zip(names.as_ref().ok());
+        let unknown = unknown.and_then(|(intentions, names)| unknown_destination(name, intentions, names));
         let errors = [intentions.as_ref().err(), datacenter.as_ref().err(), names.as_ref().err()];
         let mut problems: Vec<String> = errors.into_iter().flatten().map(unread).collect();
         problems.dedup();
         let callers = intentions.ok().map(|intentions| callers(&intentions, &datacenter));
-        Ok(PathReport { read_at: now, paths: Vec::new(), callers, problems })
+        (PathReport { read_at: now, paths: Vec::new(), callers, problems }, unknown)
     }
 }
 

@@ -75,12 +75,16 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         let asking = Asking { arguments, clients: &clients, installation: &installation, progress: &progress };
         let mut report = progress.during(asking.report()).await?;
         report.problems.extend(installation.problem.clone());
-        let absent = arguments.history.absent(&installation);
-        let is_an_error = arguments.history.names_a_stack();
-        report.problems.extend(absent.clone().filter(|_| is_an_error));
+        let note = match arguments.history.missing_stack(&installation) {
+            Some(missing) if arguments.history.names_a_stack() => {
+                report.problems.push(missing);
+                None
+            }
+            note => note,
+        };
         arguments.output.show(&report, text, streams)?;
-        if let Some(absent) = absent.filter(|_| !is_an_error) {
-            streams.diagnostic(&absent);
+        if let Some(note) = note {
+            streams.diagnostic(&note);
         }
         streams.problems(&report.problems);
         Ok(exit(&report))

@@ -2,8 +2,8 @@
 //!
 //! It protects the living, not the dead. What ECS describes as STOPPED is always removed. A task that ECS does not describe
 //! is removed once it is too old to be missing only because answers of ECS lag ([`Wait`]). If the listing may be incomplete
-//! as well ([`TaskCounts`]), at most a share of a service's and of a cluster's tasks is removed, and above it nothing until
-//! an operator forces it: an incomplete view, because of an incomplete answer of ECS or a defect, makes a sweep plan too
+//! as well ([`TaskCounts`]), at most a share of a service's and of a cluster's tasks is removed, and none of a small service's that
+//! ECS may count without listing them. Above that, nothing is removed until an operator forces it: an incomplete view, because of an incomplete answer of ECS or a defect, makes a sweep plan too
 //! many deletions.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,11 +114,11 @@ impl MaxDeletePercent {
         owned >= MIN_OBJECTS && deleted * 100 > owned * usize::from(self.0)
     }
 
-    /// Whether so many unknown tasks may be living ones that ECS does not list. Of few tasks, a share says nothing; but if ECS counts
-    /// as many tasks more than it lists, these may be they. One more is no sign: counts and lists lag while a task starts or stops.
-    fn holds_unknown(self, unknown: usize, owned: usize, counts: TaskCounts) -> bool {
-        let may_live = owned < MIN_OBJECTS && unknown > 1 && unknown <= counts.unlisted();
-        self.is_exceeded_by(unknown, owned) || (may_live && self != Self::NO_LIMIT)
+    /// Whether so many unknown tasks of a service are kept. Of few tasks, a share says nothing; but if ECS counts as many tasks that it
+    /// does not list, these may be they. One such task is no sign: counts and lists lag while a task starts or stops.
+    fn keeps_unknown(self, unknown: usize, owned: usize, counts: TaskCounts) -> bool {
+        let may_be_unlisted = owned < MIN_OBJECTS && unknown > 1 && unknown <= counts.unlisted();
+        self.is_exceeded_by(unknown, owned) || (self != Self::NO_LIMIT && may_be_unlisted)
     }
 }
 
@@ -141,8 +141,8 @@ pub enum Alarm {
     Drains(HeldBack),
     /// ECS does not know too large a share of the tasks, and its listing may be incomplete.
     #[error(
-        "ECS does not know {unknown} of {owned} {what} (MaxDeletePercent is {percent} %), and its list may be incomplete: \
-         it counts {} running and pending tasks in the cluster, and lists {} of them", counts.counted, counts.listed
+        "ECS does not know {unknown} of {owned} {what}, and its list may be incomplete: it counts {} running and pending tasks in the \
+         cluster, and lists {} of them", counts.counted, counts.listed + counts.young
     )]
     Unknown {
         /// `tasks of service web`, or `tasks` of the cluster.
@@ -151,7 +151,6 @@ pub enum Alarm {
         unknown: usize,
         /// How many there are.
         owned: usize,
-        percent: u8,
         /// What ECS counts and lists.
         counts: TaskCounts,
     },

@@ -29,6 +29,8 @@ pub struct TaskCounts {
     pub counted: usize,
     /// The tasks that are listed, that were created before that call, and that are running or pending.
     pub listed: usize,
+    /// The running and pending tasks that are listed and may be younger than that call.
+    pub young: usize,
 }
 
 impl TaskCounts {
@@ -40,7 +42,7 @@ impl TaskCounts {
 
     /// How many tasks ECS counts and does not list.
     pub fn unlisted(self) -> usize {
-        self.counted.saturating_sub(self.listed)
+        self.counted.saturating_sub(self.listed + self.young)
     }
 }
 

@@ -6,7 +6,7 @@ use mesh::consul_ecs::CONFIG_VARIABLE;
 /// A text of a CloudFormation template with `${Name}`, which stays in the text as it is.
 #[derive(Debug, Clone)]
 pub struct BareVariable {
-    /// The bytes of the whole value.
+    /// The bytes of the whole value, and of the variable as soon as it is known to be a lost one.
     pub span: Span,
     /// What is between the braces: `Name`, `Role.Arn`.
     pub variables: Vec<String>,
@@ -21,6 +21,26 @@ impl BareVariable {
         (!variables.is_empty()).then_some(Self { span: node.place.span, variables })
     }
 
+    /// Whether one of the variables is one that the template `declares`, which is kept with its place. Programs in the container may
+    /// replace others.
+    pub(crate) fn is_lost(&mut self, source: &str, declares: &dyn Fn(&str) -> bool) -> bool {
+        // `Fn::Sub` makes `${Name}` of `${!Name}`. A text of a parameter's default is elsewhere in the file.
+        let source = source.get(self.span.start..self.span.end).filter(|source| !source.contains("${!"));
+        let lost = source.and_then(|source| {
+            self.variables.iter().find_map(|variable| {
+                let name = variable.split('.').next().unwrap_or_default();
+                let written = format!("${{{variable}}}");
+                let at = self.span.start + source.find(&written)?;
+                let span = Span { start: at, end: at + written.len() };
+                (declares(name) || variable.starts_with("AWS::"))
+                    .then(|| Self { span, variables: vec![variable.clone()] })
+            })
+        });
+        let is_lost = lost.is_some();
+        *self = lost.unwrap_or_else(|| self.clone());
+        is_lost
+    }
+
     /// The variables in the values of a task definition that ECS or consul-ecs reads. In commands, health checks and other
     /// variables, a program in the container may replace them.
     pub(super) fn in_definition(node: &Node) -> Vec<Self> {
@@ -31,7 +51,8 @@ impl BareVariable {
             let is_configuration =
                 |variable: &&Node| variable.get("Name").and_then(Node::text) == Some(CONFIG_VARIABLE);
             let configuration = container.items_of("Environment").iter().filter(is_configuration);
-            own.chain(secrets).chain(configuration.filter_map(|variable| variable.get("Value")))
+            let values = own.chain(secrets).chain(configuration.filter_map(|variable| variable.get("Value")));
+            values.chain(of_log(container)).chain(of_files(container))
         });
         own.chain(of_containers).chain(tags(node)).filter_map(Self::of).collect()
     }
@@ -41,6 +62,21 @@ impl BareVariable {
         let own = ["RoleName", "Path"].into_iter().filter_map(|key| node.get(key));
         own.chain(tags(node)).filter_map(Self::of).collect()
     }
+}
+
+/// The values for the log driver. Options of other drivers than `awslogs` may have variables of their own.
+fn of_log(container: &Node) -> impl Iterator<Item = &Node> {
+    let log = container.get("LogConfiguration");
+    let options = log.map(|log| log.entries_of("Options")).unwrap_or_default();
+    let options = options.iter().filter(|option| option.key.starts_with("awslogs-")).map(|option| &option.node);
+    let secrets = log.map(|log| log.items_of("SecretOptions")).unwrap_or_default();
+    options.chain(secrets.iter().filter_map(|secret| secret.get("ValueFrom")))
+}
+
+/// What ECS reads before it starts a container: files of variables, and the credentials of a registry.
+fn of_files(container: &Node) -> impl Iterator<Item = &Node> {
+    let files = container.items_of("EnvironmentFiles").iter().filter_map(|file| file.get("Value"));
+    files.chain(container.get("RepositoryCredentials").and_then(|credentials| credentials.get("CredentialsParameter")))
 }
 
 /// The values of the tags that Consul or a controller reads.

@@ -18,7 +18,7 @@ use self::paths::FoundFile;
 pub use self::{
     gathered::Gathered,
     source::{ecs_definition, read_edited, read_open, read_source},
-    terraform_source::mesh_task,
+    terraform_source::{CHECK_THE_PLAN, mesh_task},
 };
 use crate::parallel::on_all_processors;
 use document::{InputProblem, SourceFile, because, read_text};

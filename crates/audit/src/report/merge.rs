@@ -71,7 +71,7 @@ impl<'f> Mistake<'f> {
     fn of(finding: &'f Finding, exception: Option<&'f Exception>) -> Self {
         let container = finding.container.as_deref();
         let message = match container {
-            Some(name) if finding.block.is_none() => finding.message.replace(name, "\0").into(),
+            Some(name) if finding.block.is_none() => without_name(&finding.message, name).into(),
             _ => Cow::from(&finding.message),
         };
         Self {
@@ -85,6 +85,26 @@ impl<'f> Mistake<'f> {
             exception: exception.map(|Exception { by, reason }| (by.as_str(), reason.as_str())),
         }
     }
+}
+
+/// A message without the name of its container: after "of", or at its beginning. Elsewhere, it may be another word.
+fn without_name(message: &str, name: &str) -> String {
+    match split_at_name(message, name) {
+        Some((before, rest)) => format!("{before} of \0{rest}"),
+        None => match message.strip_prefix(name).filter(|rest| ends_a_name(rest)) {
+            Some(rest) => format!("\0{rest}"),
+            None => message.to_owned(),
+        },
+    }
+}
+
+/// What is before and behind ` of NAME`.
+fn split_at_name<'m>(message: &'m str, name: &str) -> Option<(&'m str, &'m str)> {
+    message.split_once(&format!(" of {name}")).filter(|(_, rest)| ends_a_name(rest))
+}
+
+fn ends_a_name(rest: &str) -> bool {
+    !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "-_".contains(c))
 }
 
 impl Reported {
@@ -103,15 +123,14 @@ impl Reported {
             self.calls.extend(other.calls);
         }
     }
-    /// Names the other containers in the message, where it says of which container the mistake is.
+
+    /// Names the other containers in the message, after the name of the first.
     fn name_containers(&mut self) {
         let Some((name, names)) = self.container.as_ref().zip(self.containers()) else { return };
         if self.other_containers.is_empty() {
             return;
         }
-        let of_it = format!(" of {name}");
-        let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "-_".contains(c));
-        if let Some((before, rest)) = self.message.split_once(&of_it).filter(|(_, rest)| is_whole(rest)) {
+        if let Some((before, rest)) = split_at_name(&self.message, name) {
             self.message = format!("{before} of {names}{rest}");
         }
     }

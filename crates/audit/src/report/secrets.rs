@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
-use crate::subject::{passwords_in_urls, secrets_in, sounds_secret};
+use crate::subject::{passwords_in_urls, secret_spans, secrets_in, sounds_secret};
 use audit_read::{
     app_mesh::Resource,
     definition::{Container, ServiceUse, TaskDefinition, Text, api::Unread},
@@ -67,6 +67,7 @@ impl Secrets {
         };
         for container in containers {
             self.learn_environment(container, &is_name);
+            self.learn_configuration(container, &definition.file);
             self.learn_words(container, &definition.file, &is_name);
         }
         for unread in &definition.unread {
@@ -121,6 +122,17 @@ impl Secrets {
             } else if variable.name.text() != Some(CONFIG_VARIABLE) {
                 self.private.push(variable.value.span());
             }
+        }
+    }
+
+    /// The values after names of secrets in the configuration of consul-ecs, as they are written: its excerpts are shown.
+    fn learn_configuration(&mut self, container: &Container, file: &SourceFile) {
+        let variables = container.environment.items.iter();
+        for variable in variables.filter(|variable| variable.name.text() == Some(CONFIG_VARIABLE)) {
+            let span = variable.value.span();
+            let written = file.text.get(span.start..span.end).unwrap_or_default();
+            let spans = secret_spans(written).into_iter();
+            self.secret.extend(spans.map(|found| Span::new(span.start + found.start, span.start + found.end)));
         }
     }
 

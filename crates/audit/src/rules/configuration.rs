@@ -1,5 +1,7 @@
 //! The configuration of consul-ecs, compared with the fields of its releases.
 
+use std::collections::HashMap;
+
 use super::prelude::*;
 use crate::{
     spelling::nearest,
@@ -71,14 +73,18 @@ fn report<'s>(
     };
     let first = configuration.json().map(drafts_of).unwrap_or_default();
     let mut drafts: Vec<Draft> = first.into_iter().map(|draft| of_holder(&consul_ecs, draft)).collect();
+    let mut by_message: HashMap<String, usize> =
+        drafts.iter().enumerate().rev().map(|(number, draft)| (draft.message.clone(), number)).collect();
     let holds = |container: &&Container| consul_ecs.holder.is_some_and(|holder| std::ptr::eq(*container, holder));
     let others = consul_ecs.containers.iter().copied().filter(|container| !holds(container));
     for container in others.filter(|container| reads_a_configuration(container)) {
         let copy = PlacedConfiguration::of(subject.definition, container).json();
         for draft in copy.map(drafts_of).unwrap_or_default() {
-            match drafts.iter_mut().find(|known| known.message == draft.message) {
-                Some(known) => known.absorb(draft, &format!("the same in {}", container.label())),
-                None => drafts.push(draft.of(container)),
+            if let Some(known) = by_message.get(&draft.message).and_then(|number| drafts.get_mut(*number)) {
+                known.absorb(draft, &format!("the same in {}", container.label()));
+            } else {
+                by_message.insert(draft.message.clone(), drafts.len());
+                drafts.push(draft.of(container));
             }
         }
     }

@@ -14,6 +14,9 @@ use audit_read::definition::{ContainerHealthCheck, Dependency, Order};
 /// The conditions of dependencies.
 const CONDITIONS: [&str; 4] = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];
 
+/// With how many names of containers an unknown one is compared. ECS allows ten containers.
+const MOST_COMPARED: usize = 100;
+
 pub(super) static ECS_DEPENDENCY_CONDITION: Rule =
     Rule::of_task(page!("ecs-dependency-condition"), Applies::EveryTask, check_dependency_condition);
 
@@ -191,7 +194,8 @@ fn check_dependency_unknown(subject: &Subject<'_>, findings: &mut Findings) {
             if matches!(subject.order().container(name), Maybe::Absent) && !subject.misses(name) {
                 let message = format!("{} waits for {name}, which does not exist", container.label());
                 let others = || containers.iter().filter(|other| !is_itself(container, other));
-                let help = match nearest(name, others().filter_map(|other| other.name.text())) {
+                let names = others().filter_map(|other| other.name.text()).take(MOST_COMPARED);
+                let help = match nearest(name, names) {
                     Some(meant) => format!("did you mean {meant}?"),
                     None => format!("use one of {}, or remove the dependency", known(others())),
                 };

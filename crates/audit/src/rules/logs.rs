@@ -32,8 +32,10 @@ fn check_awslogs(subject: &Subject<'_>, container: &Container, findings: &mut Fi
     let is_required = |name: &&str| on_fargate || *name == "awslogs-group";
     let is_missing = |name: &&str| options.lacks(|option| option.name.may_be(name));
     let mut missing: Vec<&str> = required.into_iter().filter(is_required).filter(is_missing).collect();
+    let is_set = |name: &&str| options.items.iter().any(|option| option.name.may_be(name));
+    let free: Vec<&str> = log_options("awslogs").map(|key| key.name).filter(|name| !is_set(name)).collect();
     for option in &options.items {
-        let Some((meant, draft)) = unknown_option(container, option, &missing) else { continue };
+        let Some((meant, draft)) = unknown_option(container, option, &missing, &free) else { continue };
         missing.retain(|name| Some(*name) != meant);
         findings.add(draft);
     }
@@ -51,11 +53,12 @@ fn check_awslogs(subject: &Subject<'_>, container: &Container, findings: &mut Fi
 }
 
 /// An option that `awslogs` does not know, and the one that is meant. Preferably, that is a required one that is `missing`;
-/// never is it one that is set already.
+/// else it is one of the `free` ones, which are not set already.
 fn unknown_option(
     container: &Container,
     option: &LogOption,
     missing: &[&'static str],
+    free: &[&'static str],
 ) -> Option<(Option<&'static str>, Draft)> {
     let known = || log_options("awslogs").map(|key| key.name);
     let name = option.name.text().filter(|name| known().all(|known| known != *name))?;
@@ -63,10 +66,9 @@ fn unknown_option(
     if !is_sure && !name.starts_with("awslogs-") {
         return None;
     }
-    let is_set = |known: &&str| container.log_options.items.iter().any(|option| option.name.may_be(known));
-    let free = || known().filter(|known| !is_set(known));
+    let free = || free.iter().copied();
     let required = || misspelt(name, missing.iter().copied()).or_else(|| with_words(name, missing.iter().copied()));
-    let near = || misspelt(name, free()).or_else(|| nearest(name, free()));
+    let near = || misspelt(name, free()).or_else(|| with_words(name, free())).or_else(|| nearest(name, free()));
     let required = required();
     let meant = required.or_else(near);
     let help = match (meant, required) {

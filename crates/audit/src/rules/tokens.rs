@@ -24,7 +24,7 @@ pub(super) static CONSUL_SERVICE_TOKEN: Rule =
 fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if consul.logs_in() == Some(true) {
-        findings.extend(unshared_token(consul));
+        findings.extend(unshared_token(subject.definition, consul));
     }
     if !agent_has_token(consul) || consul.logs_in() != Some(false) {
         return;
@@ -50,7 +50,7 @@ fn check_service_token(subject: &Subject<'_>, findings: &mut Findings) {
 
 /// health-sync reads the token that mesh-init got from its login, in a file of the bootstrap directory. Source:
 /// <https://github.com/hashicorp/consul-ecs/blob/v0.6.0/subcommand/health-sync/command.go>
-fn unshared_token(consul: &ConsulTask<'_>) -> Option<Draft> {
+fn unshared_token(definition: &TaskDefinition, consul: &ConsulTask<'_>) -> Option<Draft> {
     let (health_sync, mesh_init, directory) = (consul.health_sync?, consul.mesh_init?, consul.shared_directory()?);
     let wanted = volume_at(mesh_init, directory)?;
     let label = health_sync.label();
@@ -61,6 +61,16 @@ fn unshared_token(consul: &ConsulTask<'_>) -> Option<Draft> {
         }
         Maybe::Known(mount) => {
             let found = mount.source_volume.text().filter(|found| *found != wanted)?;
+            // Two volumes with a path of the host, or of a file system, may be one directory.
+            let may_be_one =
+                |name: &&str| {
+                    definition.volumes.items.iter().any(|volume| {
+                        volume.name.may_be(name) && !(volume.host_path.is_absent() && volume.efs.is_absent())
+                    })
+                };
+            if [found, wanted].iter().any(may_be_one) {
+                return None;
+            }
             let message = format!("{label} mounts {found} at {directory}, but the token of the login is on {wanted}");
             (mount.source_volume.span(), message)
         }

@@ -160,3 +160,28 @@ fn a_mistake_in_a_shared_place_is_one_finding() {
     let places = places("consul-config-schema", "web.yaml", &text);
     assert_eq!(places.iter().filter(|(_, place)| *place == "\"proxi\"").count(), 1, "{places:?}");
 }
+
+#[test]
+fn containers_whose_names_are_parts_of_words_share_one_finding() {
+    // Given three containers with one map of options, whose names are in the message too.
+    let container = |name: &str, log: &str| {
+        format!(
+            "        - {{ Name: {name}, Image: example/{name}:1, Essential: true, LogConfiguration: {{ LogDriver: awslogs, Options: {log} }} }}\n"
+        )
+    };
+    let text = format!(
+        "Resources:\n  Task:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      ContainerDefinitions:\n{}{}{}",
+        container("log", "&o { awslogs-group: web, awslogs-regoin: eu-west-1 }"),
+        container("a", "*o"),
+        container("of", "*o"),
+    );
+    // When it is reported.
+    let mut material = Material::default();
+    read_source(Arc::new(SourceFile::new("web.yaml", text.as_str())), true, &mut material).unwrap();
+    let found = audit(&material);
+    let reported = reported(&material, &found);
+    // Then the misspelt option is one finding of all three.
+    let options: Vec<_> = reported.iter().filter(|(_, found)| found.rule.id == "ecs-log-options").collect();
+    let [(_, one)] = options[..] else { panic!("{options:?}") };
+    assert_eq!(one.subject_and_container(), "web, containers log, a and of");
+}

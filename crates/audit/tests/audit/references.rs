@@ -398,7 +398,7 @@ fn a_lost_sub_is_one_finding_at_its_value() {
         let found = found.iter().filter(|finding| about.contains(&finding.rule.id));
         found.map(|finding| (finding.file.position(finding.span.start).line, finding.rule.id)).collect::<Vec<_>>()
     };
-    assert_eq!(of(WITHOUT_SUB), [(26, "ecs-sub-missing")]);
+    assert_eq!(of(WITHOUT_SUB), [(30, "ecs-sub-missing")]);
     for (from, to) in [
         ("Value: |", "Value: !Sub |"),
         // Another program may replace them.

@@ -2,6 +2,7 @@
 //! Each mistake has a harmless change next to it.
 
 use audit::audit;
+use serde_json::{Map, Value, json};
 
 use crate::{
     folder::Folder,
@@ -361,4 +362,71 @@ fn an_execution_role_in_place_of_the_task_role_is_one_finding() {
     let one = SERVICE.replace("ExecutionRoleArn: !GetAtt ExecutionRole.Arn", "ExecutionRoleArn: !GetAtt TaskRole.Arn");
     let found = findings_in("template.yaml", &one);
     assert!(!ids(&found).contains(&"consul-task-role-tags"), "{:?}", ids(&found));
+}
+
+/// A plan in which a module makes a task of the base `dataplane`, and the root module its role.
+fn plan_with_a_role() -> Value {
+    let mut definition: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
+    let containers = definition["containerDefinitions"].take().to_string();
+    let tags: Map<String, Value> = definition["tags"].as_array().unwrap().iter().map(tag).collect();
+    let task = json!({
+        "family": "web", "network_mode": "awsvpc", "requires_compatibilities": ["FARGATE"], "cpu": "256", "memory": "512",
+        "container_definitions": containers, "tags": tags, "execution_role_arn": "arn:aws:iam::123456789012:role/web-execution",
+        "volume": [{ "name": "consul_data" }, { "name": "consul_binary" }],
+    });
+    let trust = json!({
+        "Version": "2012-10-17",
+        "Statement": [
+            { "Effect": "Allow", "Principal": { "Service": "ecs-tasks.amazonaws.com" }, "Action": "sts:AssumeRole" },
+        ],
+    });
+    let role = json!({
+        "name": "web-task", "path": "/consul-ecs/", "assume_role_policy": trust.to_string(),
+        "tags": { "consul.hashicorp.com.service-name": "web" },
+    });
+    let of = |address: &str, kind: &str, values: &Value| json!({ "address": address, "mode": "managed", "type": kind, "values": values });
+    let expressions = json!({ "task_role_arn": { "references": ["var.role"] } });
+    let module = json!({ "resources": [{ "address": "aws_ecs_task_definition.this", "expressions": expressions }] });
+    let call = json!({ "expressions": { "role": { "references": ["aws_iam_role.task.arn", "aws_iam_role.task"] } }, "module": module });
+    json!({
+        "format_version": "1.2", "terraform_version": "1.9.8",
+        "planned_values": { "root_module": {
+            "resources": [of("aws_iam_role.task", "aws_iam_role", &role)],
+            "child_modules": [{
+                "address": "module.web",
+                "resources": [of("module.web.aws_ecs_task_definition.this", "aws_ecs_task_definition", &task)],
+            }],
+        } },
+        "resource_changes": [
+            { "address": "module.web.aws_ecs_task_definition.this", "change": { "after_unknown": { "task_role_arn": true } } },
+            { "address": "aws_iam_role.task", "change": { "after_unknown": { "arn": true, "id": true } } },
+        ],
+        "configuration": { "root_module": {
+            "resources": [{ "address": "aws_iam_role.task", "expressions": {} }], "module_calls": { "web": call },
+        } },
+    })
+}
+
+fn tag(tag: &Value) -> (String, Value) {
+    (tag["key"].as_str().unwrap().to_owned(), tag["value"].clone())
+}
+
+#[test]
+fn a_role_of_a_plan_is_found_through_the_modules() {
+    let found = |change: &dyn Fn(&mut Value)| {
+        let mut plan = plan_with_a_role();
+        change(&mut plan["planned_values"]["root_module"]["resources"][0]["values"]);
+        let found = findings_in("plan.json", &plan.to_string());
+        found.into_iter().map(|finding| format!("{}: {}", finding.rule.id, finding.message)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&|_| {}), [""; 0]);
+    let untagged = found(&|role| role["tags"] = json!({}));
+    assert!(matches!(untagged.as_slice(), [one] if one.starts_with("consul-task-role-tags: ")), "{untagged:?}");
+    let elsewhere = found(&|role| role["path"] = json!("/"));
+    assert!(matches!(elsewhere.as_slice(), [one] if one.contains("the path of the task role is /")), "{elsewhere:?}");
+    let trust = found(&|role| {
+        let trust = role["assume_role_policy"].as_str().unwrap().replace("ecs-tasks", "ec2");
+        role["assume_role_policy"] = json!(trust);
+    });
+    assert!(matches!(trust.as_slice(), [one] if one.starts_with("ecs-role-trust: ")), "{trust:?}");
 }

@@ -33,6 +33,10 @@ impl Page<'_> {
         !self.report.unread.is_empty() || self.report.count(Severity::Error) > 0
     }
 
+    fn is_denied(&self) -> bool {
+        self.report.lacks_a_permission()
+    }
+
     fn counts(&self) -> [(&'static str, String, usize); 3] {
         [Severity::Error, Severity::Warning, Severity::Info].map(|severity| {
             let number = self.report.count(severity);
@@ -85,7 +89,7 @@ pub(super) mod tests {
         let finding = SurveyFinding {
             id: "left-in-consul".to_owned(),
             severity: Severity::Error,
-            title: "300 instances in Consul have no running task".to_owned(),
+            title: "300 entries in Consul have no running task".to_owned(),
             cost: "Proxies send requests to them.".to_owned(),
             since: Some("2026-11-23T11:00:00Z".parse().unwrap()),
             objects: (0..300).map(object).collect(),

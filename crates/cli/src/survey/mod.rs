@@ -47,7 +47,7 @@ pub(super) struct Arguments {
     /// Leave out all names, so that strangers may read it: also the sentences and commands that can have them
     #[arg(long)]
     anonymous: bool,
-    /// Print the policies that a survey needs: of IAM, of Consul, or both with what to do
+    /// Print the policies that a survey needs: for IAM, for Consul, or both with instructions
     #[arg(long, value_name = "OF", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "both",
           conflicts_with_all = ["cluster", "anonymous", "output"])]
     print_policies: Option<PoliciesOf>,
@@ -124,7 +124,7 @@ fn summary(report: &SurveyReport) -> String {
     if found.is_empty() && report.clusters.is_empty() && report.unread.is_empty() {
         return "no cluster was found: check the account and the region".to_owned();
     }
-    if report.clusters.is_empty() && !report.unread.is_empty() {
+    if found.is_empty() && report.clusters.is_empty() && !report.unread.is_empty() {
         return format!("nothing was surveyed: {} could not be read", report.unread.len());
     }
     let found = match (found.as_slice(), report.unread.as_slice()) {

@@ -36,7 +36,7 @@ service_prefix "" {
 }
 "#;
 
-/// The policy of IAM, that of Consul, or both with what to do.
+/// The policy for IAM, the policy for Consul, or both with instructions.
 pub(super) fn text(of: PoliciesOf) -> String {
     match of {
         PoliciesOf::Iam => format!("{:#}\n", iam()),

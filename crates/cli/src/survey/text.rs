@@ -24,8 +24,7 @@ pub(super) fn text(report: &SurveyReport, medium: Medium) -> String {
     let mut out = String::new();
     if !report.unread.is_empty() {
         out.push_str(&unread(&report.unread, medium));
-        let is_denied = report.unread.iter().any(|unread| unread.permission.is_some());
-        let policies = if is_denied { " Policies: ecs-mesh survey --print-policies" } else { "" };
+        let policies = if report.lacks_a_permission() { " Policies: ecs-mesh survey --print-policies" } else { "" };
         // Writing to a `String` cannot fail.
         let _ = write!(out, "\nThis survey says nothing of what it could not read.{policies}\n\n");
     }
@@ -163,7 +162,7 @@ mod tests {
         let text = text(&report(), Medium { width: None, in_colour: false });
         assert!(text.starts_with("permission    could not be read\nacl = \"read\"  tokens\n"), "{text}");
         assert!(
-            text.contains("error[left-in-consul]: 300 instances in Consul have no running task (oldest 1 h ago)\n"),
+            text.contains("error[left-in-consul]: 300 entries in Consul have no running task (oldest 1 h ago)\n"),
             "{text}"
         );
         assert!(text.contains("… and 280 more with --output json\n  $ curl --data '{}'\n"), "{text}");

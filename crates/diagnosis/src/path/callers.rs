@@ -5,7 +5,8 @@ use observe::{Answer, Datacenter, Intention, IntentionAction};
 
 use super::{permission::in_words, report::Caller};
 
-/// Why the name of a destination is probably wrong: Consul has no such service, and no intention names it.
+/// Why the name of a destination may be wrong: Consul has no such service, and no intention names it. It may be a name of a config
+/// entry, or of a service that has never run.
 pub fn unknown_destination(name: &str, intentions: &[Intention], names: &[String]) -> Option<String> {
     let is_known = names.iter().any(|it| it == name) || intentions.iter().any(Intention::names_destination);
     let near = nearest(name, names.iter().map(String::as_str));

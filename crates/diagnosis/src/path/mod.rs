@@ -23,7 +23,7 @@ mod source_tasks;
 #[cfg(test)]
 mod tests;
 mod timeouts;
-pub(crate) mod trust;
+mod trust;
 mod url;
 mod way_out;
 
@@ -35,7 +35,7 @@ pub use self::{
     load_balancer::target_groups,
     report::{Caller, Passage, PathEnd, PathLine, PathReport, Place, PlaceVerdict, ServicePath},
 };
-pub(crate) use self::{name::is_http, permission::in_words};
+pub(crate) use self::{name::is_http, permission::in_words, trust::renewal_margin};
 
 /// What is found at a place.
 type Judge = fn(&PathEvidence<'_>) -> Vec<PathLine>;

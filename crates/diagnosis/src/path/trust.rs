@@ -82,7 +82,7 @@ fn of_roots(roots: &[CaRoot], now: Timestamp) -> Vec<PathLine> {
 /// How long before its end an intermediate certificate should have been renewed: Consul does it as soon as half of its time has passed.
 ///
 /// Source: `runRenewIntermediate` in the package `consul` of Consul 1.22.
-pub(crate) fn overdue(validity: &Validity) -> Duration {
+pub(crate) fn renewal_margin(validity: &Validity) -> Duration {
     SOON.min(elapsed(validity.not_before, validity.not_after) / OVERDUE)
 }
 
@@ -93,7 +93,7 @@ fn of_intermediate(read: &Result<Validity, UnreadableCertificate>, root: &str, n
         Err(error) => return PathLine::unread(PLACE, format!("{named} could not be read: {error}")),
     };
     let change = "Look in the log of Consul's leading server for why it does not renew it";
-    Certificate { named, validity, soon: overdue(&validity), change }.judge(now)
+    Certificate { named, validity, soon: renewal_margin(&validity), change }.judge(now)
 }
 
 /// A certificate of Consul's authority.

@@ -1,5 +1,5 @@
 //! Texts of others as they are shown: lines of logs, and reasons for which a task stopped. Containers print what they like, in colours
-//! and of any length; whoever stops a task writes the reason, and the reason of a failed container can quote its command.
+//! and of any length; a caller who stops a task writes the reason, and the reason of a failed container can quote its command.
 
 mod secrets;
 

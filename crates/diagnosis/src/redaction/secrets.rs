@@ -15,10 +15,10 @@ const SEARCHED: usize = 6;
 const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 /// How web tokens begin: `{"` in base64.
 const WEB_TOKEN: &str = "eyJ";
-/// What follows a colon after words that sound like the name of a secret: the path of a file that could not be opened
-/// (`open /consul/service-token: permission denied`), and ECS's `unable to pull secrets or registry auth: `.
-const ERRORS: [&str; 4] =
-    ["permission denied", "no such file or directory", "read-only file system", "execution resource retrieval failed"];
+/// What follows the path of a file that could not be opened: `open /consul/service-token: permission denied`.
+const FILE_ERRORS: [&str; 3] = ["permission denied", "no such file or directory", "read-only file system"];
+/// What ECS's reasons have before an error, and no secret: `unable to pull secrets or registry auth: …`.
+const REGISTRY_AUTH: &str = "registry auth: ";
 /// The length of a UUID with its hyphens.
 const UUID: usize = 36;
 
@@ -44,7 +44,8 @@ pub(crate) fn without_secrets(line: &str) -> String {
 /// Where the secrets of a line are.
 fn spans(line: &str) -> Vec<Range<usize>> {
     let is_error = |span: &Range<usize>| {
-        line.get(span.start..).is_some_and(|value| ERRORS.iter().any(|error| value.starts_with(error)))
+        line.get(span.start..).is_some_and(|value| FILE_ERRORS.iter().any(|error| value.starts_with(error)))
+            || line.get(..span.start).is_some_and(|before| before.ends_with(REGISTRY_AUTH))
     };
     let named = secret_spans(line).into_iter().filter(|span| !is_error(span) && !is_in_arn(line, span.start));
     let mut spans: Vec<Range<usize>> = named.map(|span| with_credential(line, span)).collect();
@@ -61,7 +62,7 @@ fn spans(line: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// Whether a place is in an ARN: in that of a secret, the name follows `secret:`.
+/// Whether a place is in an ARN. The ARN of a secret has `secret:` before the name.
 fn is_in_arn(line: &str, at: usize) -> bool {
     let before = line.get(..at).unwrap_or_default();
     before

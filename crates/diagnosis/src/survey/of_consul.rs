@@ -12,7 +12,7 @@ use super::{
     report::{SurveyFinding, SurveyObject},
 };
 use crate::{
-    path::trust::overdue,
+    path::renewal_margin,
     status::{ServiceStatus, StatusReport},
 };
 
@@ -159,7 +159,7 @@ fn overdue_under(root: &CaRoot, now: Timestamp) -> Option<Ending> {
     let validity = root.intermediate.as_ref()?.as_ref().ok()?;
     let left = validity.not_after.duration_since(now);
     let name = format!("the intermediate certificate under {}", root.name);
-    let is_overdue = left.is_negative() || left.unsigned_abs() < overdue(validity);
+    let is_overdue = left.is_negative() || left.unsigned_abs() < renewal_margin(validity);
     is_overdue.then_some(Ending { name, is_of_authority: true, left })
 }
 

@@ -113,6 +113,11 @@ pub struct SurveyObject {
 }
 
 impl SurveyReport {
+    /// Whether something could not be read for want of a permission.
+    pub fn lacks_a_permission(&self) -> bool {
+        self.unread.iter().any(|unread| unread.permission.is_some())
+    }
+
     /// How many findings have this severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()

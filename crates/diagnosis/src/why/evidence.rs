@@ -15,7 +15,6 @@ use report::{LogAction, LogLine, LogOutcome};
 
 use super::log::{ContainerLog, LogStream};
 use crate::{
-    redaction,
     status::{OnNode, TaskVerdict, verdict},
     tokens::{ClusterTokens, Tokens},
     unread::problems,
@@ -61,9 +60,9 @@ impl<'a> TaskEvidence<'a> {
         let member = cluster.and_then(|cluster| member(cluster, id)).or(untagged.map(|it| &it.member));
         let has_ended = |task: &&Arc<DescribedTask>| matches!(task.phase, TaskPhase::Stopping | TaskPhase::Stopped);
         let in_ecs = member.map(|member| &member.task).filter(has_ended);
-        let in_ecs = in_ecs.map(|task| redaction::end(task.end.clone()));
+        let in_ecs = in_ecs.map(|task| task.end.clone());
         let in_log = || background.history.lines.iter().filter(|line| line.is_of_task(id)).find_map(LogLine::end);
-        let in_log = || in_log().map(TaskEnd::without_added_containers).map(redaction::end);
+        let in_log = || in_log().map(TaskEnd::without_added_containers);
         let on_node = cluster.and_then(|cluster| cluster.catalog.as_ref()).map(OnNode::new);
         let tokens = cluster.zip(background.tokens.as_ref()).map(|(cluster, tokens)| tokens.of_cluster(cluster));
         let active = member.filter(|member| member.task.phase == TaskPhase::Active && untagged.is_none());

@@ -126,17 +126,18 @@ impl<'a> Share<'a> {
                 tasks_of.entry(service).or_default().insert(task);
             }
         }
-        let alarm = |what: String, owned: BTreeSet<&TaskId>| {
-            let unknown = owned.intersection(&removed).count();
-            let alarm = || Alarm::Unknown { what, unknown, owned: owned.len(), percent: limit.0, counts };
-            limit.holds_unknown(unknown, owned.len(), counts).then(alarm)
-        };
-        let over = tasks_of
-            .into_iter()
-            .filter_map(|(service, tasks)| Some((service, alarm(format!("tasks of service {service}"), tasks)?)));
+        let unknown = |owned: &BTreeSet<&TaskId>| owned.intersection(&removed).count();
+        let alarm = |what: String, unknown, owned| Alarm::Unknown { what, unknown, owned, counts };
+        let over = tasks_of.into_iter().filter_map(|(service, tasks)| {
+            let (unknown, owned) = (unknown(&tasks), tasks.len());
+            let alarm = || (service, alarm(format!("tasks of service {service}"), unknown, owned));
+            limit.keeps_unknown(unknown, owned, counts).then(alarm)
+        });
         let mut share = Self { cluster, services: over.collect(), services_of, rest: None };
-        let rest = share.services_of.keys().copied().filter(|task| !share.holds_all_of(task)).collect();
-        share.rest = alarm("tasks".to_owned(), rest);
+        let rest: BTreeSet<&TaskId> =
+            share.services_of.keys().copied().filter(|task| !share.holds_all_of(task)).collect();
+        let (unknown, owned) = (unknown(&rest), rest.len());
+        share.rest = limit.is_exceeded_by(unknown, owned).then(|| alarm("tasks".to_owned(), unknown, owned));
         share
     }
 

@@ -249,8 +249,10 @@ impl Observer {
         if let (true, Some(counted)) = (clusters.is_read(cluster), clusters.counted.get(cluster)) {
             let clocks = self.scope.bounds.clocks;
             let is_older = |at: Timestamp| later(at, clocks) < world.began;
-            let is_listed = |task: &&Arc<DescribedTask>| task.is_counted() && task.end.created_at.is_some_and(is_older);
-            let counts = TaskCounts { counted: *counted, listed: tasks.iter().filter(is_listed).count() };
+            let is_old = |task: &&&Arc<DescribedTask>| task.end.created_at.is_some_and(is_older);
+            let active: Vec<&Arc<DescribedTask>> = tasks.iter().filter(|task| task.is_counted()).collect();
+            let listed = active.iter().filter(is_old).count();
+            let counts = TaskCounts { counted: *counted, listed, young: active.len() - listed };
             world.observed.counts.insert(cluster.clone(), counts);
         }
         let tenancy = self.scope.tenancy_of(cluster);

@@ -119,7 +119,14 @@ impl<'t, 'n> Reading<'t, 'n> {
         let above = if is_first { self.node.entries() } else { &[] };
         let repeated = above.iter().chain(own).filter_map(Entry::repeated);
         let mut role = |key| roles::role(file, self.node, (id, key), self.resources, &mut self.scopes);
-        let (declared_role, declared_execution_role) = (role("TaskRoleArn"), role("ExecutionRoleArn"));
+        let (mut declared_role, mut declared_execution_role) = (role("TaskRoleArn"), role("ExecutionRoleArn"));
+        let mut definition = definition;
+        let declares = |name: &str| self.template.declares(name);
+        let of_roles =
+            declared_role.iter_mut().chain(&mut declared_execution_role).map(|role| &mut role.bare_variables);
+        for bare in of_roles.chain([&mut definition.bare_variables]) {
+            bare.retain_mut(|bare| !self.template.is_completed && bare.is_lost(&file.text, &declares));
+        }
         Some(TaskDefinition {
             construct: construct(resource.node),
             is_synthesised: resource.is_synthesised,

@@ -61,6 +61,11 @@ impl<'n> Template<'n> {
         }
     }
 
+    /// Whether a parameter or a resource has this name.
+    pub(super) fn declares(&self, name: &str) -> bool {
+        self.parameters.contains_key(name) || self.resources.contains_key(name)
+    }
+
     /// Reads something, and returns also its references to what the template does not declare, unless they are known.
     pub(super) fn with_undeclared<T>(&self, read: impl FnOnce() -> T) -> (T, Vec<Undeclared>) {
         let before = self.undeclared.take();

@@ -7,16 +7,18 @@ mod references;
 use std::sync::Arc;
 
 use self::{
-    planned::{Planned, resources},
-    references::{Definitions, References},
+    planned::{Planned, ROLE, resources},
+    references::{References, Targets},
 };
 use super::{
     gathered::Gathered,
     terraform_app_mesh,
-    terraform_attributes::{definition_node, service_node},
+    terraform_attributes::{definition_node, role_node, service_node},
 };
-use crate::definition::{Dialect, ModuleCall, ServiceUse, TaskDefinition, service_use};
+use crate::definition::{Dialect, IamRole, ModuleCall, PolicyDocument, ServiceUse, TaskDefinition, service_use};
 use document::{InputProblem, Node, ParseError, SourceFile, Value, embedded_json};
+
+const DEFINITION: &str = "aws_ecs_task_definition";
 
 /// Whether a file is the output of `terraform show -json`.
 pub(super) fn is_shown(node: &Node) -> bool {
@@ -28,15 +30,21 @@ pub(super) fn is_shown(node: &Node) -> bool {
 pub(super) fn read_shown(file: &Arc<SourceFile>, node: &Node, gathered: &mut Gathered) {
     let references = References::of(node);
     let all = resources(node);
+    let roles = Roles::of(file, &references, &all);
     let mut read: Vec<(&Planned<'_>, TaskDefinition)> = Vec::new();
-    for resource in all.iter().filter(|resource| resource.kind == "aws_ecs_task_definition") {
+    for resource in all.iter().filter(|resource| resource.kind == DEFINITION) {
         let definition = definition(file, resource, &references, &mut gathered.problems);
+        let definition = definition.map(|definition| TaskDefinition {
+            declared_role: roles.role(resource, "task_role_arn"),
+            declared_execution_role: roles.role(resource, "execution_role_arn"),
+            ..definition
+        });
         read.extend(definition.map(|definition| (resource, definition)));
     }
-    let definitions = Definitions::of(read.iter().map(|(resource, _)| *resource));
+    let definitions = Targets::of(DEFINITION, read.iter().map(|(resource, _)| *resource));
     let mut uses: Vec<(usize, ServiceUse)> = Vec::new();
     for service in all.iter().filter(|resource| resource.kind == "aws_ecs_service") {
-        let Some(index) = references.definition_of(service, &definitions) else { continue };
+        let Some(index) = references.target_of(service, "task_definition", &definitions) else { continue };
         let node = service_node(&service.values, &service.place);
         let (service, mismatches) =
             service_use(file.clone(), service.address.to_owned(), &node, Dialect::TerraformPlan);
@@ -54,6 +62,31 @@ pub(super) fn read_shown(file: &Arc<SourceFile>, node: &Node, gathered: &mut Gat
         terraform_app_mesh::read(file, kind, address, values, place.span, true)
     });
     gathered.material.resources.extend(app_mesh);
+}
+
+/// The roles of a plan or state.
+struct Roles<'p> {
+    file: &'p Arc<SourceFile>,
+    references: &'p References<'p>,
+    all: Vec<&'p Planned<'p>>,
+    targets: Targets<'p>,
+}
+
+impl<'p> Roles<'p> {
+    fn of(file: &'p Arc<SourceFile>, references: &'p References<'p>, all: &'p [Planned<'p>]) -> Self {
+        let all: Vec<&Planned<'_>> = all.iter().filter(|resource| resource.kind == ROLE).collect();
+        Self { file, references, targets: Targets::of(ROLE, all.iter().copied()), all }
+    }
+
+    /// The role that an attribute of a definition names. Its policies are not known: others than the plan's may be attached to it.
+    fn role(&self, owner: &Planned<'_>, attribute: &str) -> Option<IamRole> {
+        let role = self.all.get(self.references.target_of(owner, attribute, &self.targets)?)?;
+        let trust = role.values.get("assume_role_policy").cloned();
+        let trust = trust.map(|node| PolicyDocument::new(self.file, node));
+        let node = role_node(&role.values, &role.place);
+        let is_named = self.references.is_by_name(owner, attribute);
+        IamRole::read(Arc::clone(self.file), &node, Dialect::TerraformPlan, trust, None, is_named)
+    }
 }
 
 fn definition(

@@ -18,10 +18,13 @@ pub(super) struct Planned<'n> {
     pub(super) place: Place,
 }
 
-/// The prefixes of the types that are read.
+/// The type of roles.
+pub(super) const ROLE: &str = "aws_iam_role";
+
+/// The prefixes of the other types that are read.
 const TYPES: [&str; 2] = ["aws_ecs_", "aws_appmesh_"];
 
-/// All resources of ECS and App Mesh, in the order of the file, without data sources.
+/// All roles and resources of ECS and App Mesh, in the order of the file, without data sources.
 pub(super) fn resources(shown: &Node) -> Vec<Planned<'_>> {
     let planned = shown.get("planned_values").or_else(|| shown.get("values"));
     let Some(root) = planned.and_then(|values| values.get("root_module")) else { return Vec::new() };
@@ -37,7 +40,8 @@ fn collect<'n>(module: &'n Node, unknown: &BTreeMap<&str, &Node>, out: &mut Vec<
         let (Some(address), Some(kind), Some(values)) = (text("address"), text("type"), resource.get("values")) else {
             continue;
         };
-        if text("mode") == Some("data") || !TYPES.iter().any(|prefix| kind.starts_with(prefix)) {
+        let is_read = kind == ROLE || TYPES.iter().any(|prefix| kind.starts_with(prefix));
+        if text("mode") == Some("data") || !is_read {
             continue;
         }
         let place = resource.get("address").map(|node| Place::fixed(node.place.span)).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Which service runs which task definition: by the ARN, or by the references in the configuration if there is no ARN
-//! yet.
+//! Which service runs which task definition, and which role a definition has: by the ARN, or by the references in the configuration if
+//! there is no ARN yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,35 +22,43 @@ impl<'n> References<'n> {
         Some(resource.get("expressions")?.get(attribute).is_some())
     }
 
-    /// The index of the task definition that a service runs, if it is certainly one of these.
-    pub(super) fn definition_of(&self, service: &Planned<'_>, definitions: &Definitions<'_>) -> Option<usize> {
-        let name = service.values.get("task_definition").and_then(Node::text);
-        name.and_then(|name| only(definitions.called(name))).or_else(|| self.by_reference(service, definitions))
+    /// The index of the resource that an attribute of another one names, if it is certainly one of these.
+    pub(super) fn target_of(&self, owner: &Planned<'_>, attribute: &str, targets: &Targets<'_>) -> Option<usize> {
+        let name = owner.values.get(attribute).and_then(Node::text);
+        name.and_then(|name| only(targets.called(name))).or_else(|| self.by_reference(owner, attribute, targets))
     }
 
-    fn by_reference(&self, service: &Planned<'_>, definitions: &Definitions<'_>) -> Option<usize> {
-        let service = Address::parse(service.address);
-        let instances = definitions.instances(&self.target(&service)?);
+    /// Whether an attribute refers to the name or ID of a resource instead of its ARN.
+    pub(super) fn is_by_name(&self, owner: &Planned<'_>, attribute: &str) -> bool {
+        let expression =
+            self.resource(&Address::parse(owner.address)).and_then(|it| it.get("expressions")?.get(attribute));
+        expression.into_iter().flat_map(references).any(|name| matches!(name.rsplit('.').next(), Some("name" | "id")))
+    }
+
+    fn by_reference(&self, owner: &Planned<'_>, attribute: &str, targets: &Targets<'_>) -> Option<usize> {
+        let owner = Address::parse(owner.address);
+        let instances = targets.instances(&self.target(&owner, attribute, targets.kind)?);
         only(instances.iter().map(|(index, _)| *index)).or_else(|| {
-            // Instances of a service run the instance of the task definition with the same index.
-            only(instances.iter().filter(|(_, indices)| *indices == service.indices).map(|(index, _)| *index))
+            // An instance refers to the instance with the same index.
+            only(instances.iter().filter(|(_, indices)| *indices == owner.indices).map(|(index, _)| *index))
         })
     }
 
-    /// The names in the address that a service's expression refers to, through the outputs and variables of modules.
-    fn target(&self, service: &Address<'_>) -> Option<Vec<String>> {
-        let start = self.resource(service)?.get("expressions")?.get("task_definition")?;
+    /// The names in the address of the resource of this type that an expression refers to, through the outputs and variables of
+    /// modules.
+    fn target(&self, owner: &Address<'_>, attribute: &str, wanted: &str) -> Option<Vec<String>> {
+        let start = self.resource(owner)?.get("expressions")?.get(attribute)?;
         let mut open = Vec::new();
         let mut seen = BTreeSet::new();
         let mut targets = BTreeSet::new();
-        open.extend(references(start).map(|reference| (service.modules(), reference)));
+        open.extend(references(start).map(|reference| (owner.modules(), reference)));
         while let Some((modules, reference)) = open.pop() {
             let names = Address::parse(reference).names;
             if !seen.insert((modules.clone(), names.clone())) {
                 continue;
             }
             match names.as_slice() {
-                [kind, name, ..] if kind == "aws_ecs_task_definition" => {
+                [kind, name, ..] if kind == wanted => {
                     let path = modules.iter().flat_map(|module| ["module".to_owned(), module.clone()]);
                     targets.insert(path.chain([kind.clone(), name.clone()]).collect::<Vec<_>>());
                 }
@@ -108,30 +116,30 @@ fn references(expression: &Node) -> impl Iterator<Item = &str> {
     expression.items_of("references").iter().filter_map(Node::text)
 }
 
-/// The task definitions by all names that a service may use for them.
-#[derive(Default)]
-pub(super) struct Definitions<'p> {
+/// The resources of a type by all names that others may use for them.
+pub(super) struct Targets<'p> {
+    kind: &'static str,
     by_name: BTreeMap<&'p str, BTreeSet<usize>>,
     by_address: BTreeMap<Vec<String>, Vec<(usize, Vec<&'p str>)>>,
 }
 
-impl<'p> Definitions<'p> {
-    pub(super) fn of(all: impl Iterator<Item = &'p Planned<'p>>) -> Self {
-        let mut definitions = Self::default();
-        for (index, definition) in all.enumerate() {
-            let text = |key: &str| definition.values.get(key).and_then(Node::text);
+impl<'p> Targets<'p> {
+    pub(super) fn of(kind: &'static str, all: impl Iterator<Item = &'p Planned<'p>>) -> Self {
+        let mut targets = Self { kind, by_name: BTreeMap::new(), by_address: BTreeMap::new() };
+        for (index, target) in all.enumerate() {
+            let text = |key: &str| target.values.get(key).and_then(Node::text);
             let (arn, family) = (text("arn"), text("family"));
             let revision = arn.and_then(|arn| arn.rsplit_once('/')).map(|(_, revision)| revision);
             for name in [arn, text("arn_without_revision"), family, revision].into_iter().flatten() {
-                definitions.by_name.entry(name).or_default().insert(index);
+                targets.by_name.entry(name).or_default().insert(index);
             }
-            let Address { names, indices } = Address::parse(definition.address);
-            definitions.by_address.entry(names).or_default().push((index, indices));
+            let Address { names, indices } = Address::parse(target.address);
+            targets.by_address.entry(names).or_default().push((index, indices));
         }
-        definitions
+        targets
     }
 
-    /// The definitions with this ARN, family and revision, or family.
+    /// The resources with this ARN; of task definitions, also those with this family and revision, or family.
     fn called(&self, name: &str) -> impl Iterator<Item = usize> {
         self.by_name.get(name).into_iter().flatten().copied()
     }

@@ -17,8 +17,8 @@ use crate::{
     definition::{DECLARE, TaskDefinition, Undeclared, forget_excerpts},
 };
 
-/// What to do about what the sources do not determine.
-const CHECK_THE_PLAN: &str =
+/// The end of each note about what the sources do not determine.
+pub const CHECK_THE_PLAN: &str =
     "check the plan: terraform plan -out plan.out && terraform show -json plan.out | ecs-mesh check -";
 
 /// What modules declare.

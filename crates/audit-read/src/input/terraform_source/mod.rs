@@ -26,7 +26,7 @@ use std::{
 use document::{InputProblem, SourceFile};
 use terraform::{Callee, Directory, Evaluation, Interest, Module, Tree, identity};
 
-pub use self::consul_ecs::mesh_task;
+pub use self::{consul_ecs::mesh_task, declarations::CHECK_THE_PLAN};
 use self::{declarations::Declarations, roles::Roles};
 use crate::{
     definition::TaskDefinition,

@@ -10,7 +10,7 @@ use mesh::{
 use report::LogAction;
 
 use super::{Conclusion, Condition, TaskEvidence, WhyCause, moment};
-use crate::{status::TIME_TO_DEREGISTER, tokens::TokenSource};
+use crate::{redaction, status::TIME_TO_DEREGISTER, tokens::TokenSource};
 
 /// What the reason of a task that a service stops begins with.
 const SCALING: &str = "Scaling activity initiated by";
@@ -68,8 +68,9 @@ fn to_be_swept(evidence: &TaskEvidence<'_>, left: &str) -> String {
     let cluster = cluster_name(evidence);
     if evidence.background.lacks_stack {
         return format!(
-            "{left}. There is no stack {} that deregisters them. To see what it would do: ecs-mesh sweep --dry-run --cluster {cluster}",
-            evidence.background.stack
+            "{left}. There is no stack {stack} that deregisters them. To plan a sweep here: ecs-mesh sweep --dry-run --cluster {cluster} \
+             --stack {stack}",
+            stack = evidence.background.stack
         );
     }
     if let Some(unmanaged) = evidence.unmanaged() {
@@ -140,14 +141,14 @@ pub(super) fn rebalancing(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 
 /// Its service wants fewer tasks, or others in its place.
 pub(super) fn scaling_in(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
-    let reason = with_code(evidence, "ServiceSchedulerInitiated")?.reason.as_deref().unwrap_or("ECS gives no reason");
+    let reason = shown(with_code(evidence, "ServiceSchedulerInitiated")?.reason.as_deref());
     let sentence = format!("It ended normally: its ECS service stopped it ({reason}). No action needed");
     Some(Conclusion::ended(WhyCause::StoppedByItsService, sentence))
 }
 
 /// A caller used `StopTask`.
 pub(super) fn by_hand(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
-    let reason = with_code(evidence, "UserInitiated")?.reason.as_deref().unwrap_or("ECS gives no reason");
+    let reason = shown(with_code(evidence, "UserInitiated")?.reason.as_deref());
     let sentence = format!(
         "It ended normally: a caller used StopTask ({reason}). No action needed. To find the caller, search \
          CloudTrail for StopTask"
@@ -159,7 +160,7 @@ pub(super) fn by_hand(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 pub(super) fn otherwise(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let end = evidence.end.as_ref()?;
     let is_stopping = end.stopped_at.is_none();
-    let why = end.reason.clone().or_else(|| end.code.clone());
+    let why = end.reason.as_deref().map(redaction::line).or_else(|| end.code.clone());
     let why = why.map_or_else(|| "ECS does not say why".to_owned(), |why| format!("ECS says: {why}"));
     let verb = if is_stopping { "is stopping" } else { "has stopped" };
     let sentence =
@@ -178,6 +179,11 @@ fn unwanted<'a>(evidence: &'a TaskEvidence<'_>) -> Option<&'a TaskEnd> {
 /// The end of a task that never ran, unless the end was asked for.
 fn never_ran<'a>(evidence: &'a TaskEvidence<'_>) -> Option<&'a TaskEnd> {
     unwanted(evidence).filter(|end| end.has_never_run())
+}
+
+/// A reason as it is shown.
+fn shown(reason: Option<&str>) -> String {
+    reason.map_or_else(|| "ECS gives no reason".to_owned(), redaction::line)
 }
 
 /// The reason of the task or of one of its containers that contains one of these texts.
@@ -214,8 +220,9 @@ pub(super) fn mesh_init(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 pub(super) fn image(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let reason = reason_with(never_ran(evidence)?, &["CannotPull", "ImageManifest", "pull image"])?;
     let sentence = format!(
-        "It never ran because ECS could not pull an image ({reason}). Check the image's name and tag, the execution \
-         role, and the network's route to the registry"
+        "It never ran because ECS could not pull an image ({}). Check the image's name and tag, the execution \
+         role, and the network's route to the registry",
+        redaction::line(reason)
     );
     Some(Conclusion::faulty(WhyCause::ImagePullFailed, sentence))
 }
@@ -228,8 +235,9 @@ pub(super) fn secret(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     )?;
     let own = own_secret(evidence, reason).unwrap_or_default();
     let sentence = format!(
-        "It never ran because ECS could not prepare it ({reason}). Check that the secrets in its definition exist and \
+        "It never ran because ECS could not prepare it ({}). Check that the secrets in its definition exist and \
          have a value, that the execution role may read them, and that the network has a route to them{own}{}",
+        redaction::line(reason),
         evidence.audit_says()
     );
     Some(Conclusion::faulty(WhyCause::SecretNotReadable, sentence))
@@ -265,7 +273,7 @@ pub(super) fn memory(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
 
 /// A health check failed, and its service replaced it.
 pub(super) fn health_check(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
-    let reason = reason_with(evidence.end.as_ref()?, &["health check"])?;
+    let reason = redaction::line(reason_with(evidence.end.as_ref()?, &["health check"])?);
     let names: Vec<&str> = evidence.unhealthy().iter().map(|container| container.name.as_str()).collect();
     let what = match names.as_slice() {
         [] => format!("a health check failed ({reason})"),
@@ -300,7 +308,9 @@ pub(super) fn essential_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
     let finished = || exits().find(|container| container.exit_code == Some(0));
     let first = failed.or_else(finished).or_else(|| exits().next());
     let (what, log) = match first {
-        Some(container) => (format!("its essential container {container}"), evidence.log_of(&container.name)),
+        Some(container) => {
+            (redaction::line(&format!("its essential container {container}")), evidence.log_of(&container.name))
+        }
         None => ("an essential container exited".to_owned(), "the logs of its containers".to_owned()),
     };
     let sentence = format!("It stopped because {what}. Read {log} and fix the error{}", evidence.audit_says());
@@ -311,10 +321,10 @@ pub(super) fn essential_container(evidence: &TaskEvidence<'_>) -> Option<Conclus
 /// It did not start for another reason.
 pub(super) fn failed_start(evidence: &TaskEvidence<'_>) -> Option<Conclusion> {
     let end = unwanted(evidence).filter(|end| end.code.as_deref() == Some("TaskFailedToStart"))?;
-    let reason = end.containers.iter().find_map(|container| container.reason.clone()).or_else(|| end.reason.clone());
+    let reason = end.containers.iter().find_map(|container| container.reason.as_deref()).or(end.reason.as_deref());
     let sentence = format!(
         "It never ran because ECS could not start it ({}). Fix the error{}",
-        reason.as_deref().unwrap_or("ECS gives no reason"),
+        shown(reason),
         evidence.audit_says()
     );
     Some(Conclusion::faulty(WhyCause::FailedToStart, sentence))

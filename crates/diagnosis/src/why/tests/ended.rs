@@ -343,7 +343,7 @@ fn task_that_ecs_has_forgotten_is_told_from_the_log() {
         cluster.tasks.remove(0);
         background.lacks_stack = true;
     });
-    assert!(sentence.ends_with("There is no stack ecs-mesh-controller that deregisters them. To see what it would do: ecs-mesh sweep --dry-run --cluster prod"), "{sentence}");
+    assert!(sentence.ends_with("There is no stack ecs-mesh-controller that deregisters them. To plan a sweep here: ecs-mesh sweep --dry-run --cluster prod --stack ecs-mesh-controller"), "{sentence}");
 }
 
 #[test]

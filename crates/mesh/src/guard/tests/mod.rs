@@ -15,7 +15,7 @@ use world::{Prod, agent, instances, login_token, plan_of, retirement_of, service
 
 #[test]
 fn listing_with_as_many_tasks_as_ecs_counts_is_complete() {
-    let is_complete = |counted, listed| TaskCounts { counted, listed }.is_complete();
+    let is_complete = |counted, listed| TaskCounts { counted, listed, young: 0 }.is_complete();
     assert!(is_complete(3, 3) && is_complete(3, 4));
     assert!(!is_complete(3, 2));
     assert!(!is_complete(0, 0), "a cluster in another region looks the same");

@@ -2,19 +2,19 @@
 
 use super::*;
 
-fn unknown(what: &str, unknown: usize, owned: usize, percent: u8, counts: TaskCounts) -> Alarm {
-    Alarm::Unknown { what: what.to_owned(), unknown, owned, percent, counts }
+fn unknown(what: &str, unknown: usize, owned: usize, counts: TaskCounts) -> Alarm {
+    Alarm::Unknown { what: what.to_owned(), unknown, owned, counts }
 }
 
 /// ECS counts a hundred tasks more than it lists.
-const INCOMPLETE: TaskCounts = TaskCounts { counted: 100, listed: 0 };
+const INCOMPLETE: TaskCounts = TaskCounts { counted: 100, listed: 0, young: 0 };
 
 fn incomplete() -> Prod {
     Prod::counting(INCOMPLETE.counted, INCOMPLETE.listed)
 }
 
 /// ECS counts one task more than it lists, so a list never has as many.
-const MISCOUNTED: TaskCounts = TaskCounts { counted: 1, listed: 0 };
+const MISCOUNTED: TaskCounts = TaskCounts { counted: 1, listed: 0, young: 0 };
 
 fn miscounted() -> Prod {
     Prod::counting(MISCOUNTED.counted, MISCOUNTED.listed)
@@ -31,20 +31,27 @@ fn of_fewer_than_ten_two_are_kept_if_ecs_counts_as_many_without_listing_them() {
         let prod = Prod::counting(counted, listed).living("web", unknown..9).unknown("web", 0..unknown);
         prod.alarms(30)
     };
-    // 9 tasks, of which ECS lists 3: the other 6 may run
-    let counts = TaskCounts { counted: 9, listed: 3 };
-    assert_eq!(counting(9, 3, 6), [unknown("tasks of service web", 6, 9, 30, counts)]);
+    // ECS counts 9 tasks and lists 3: the other 6 may run
+    let counts = TaskCounts { counted: 9, listed: 3, young: 0 };
+    assert_eq!(counting(9, 3, 6), [unknown("tasks of service web", 6, 9, counts)]);
     // It counts fewer than are unknown, so some are gone; and one too many is no sign
     assert_eq!(counting(9, 4, 6), []);
     assert_eq!(counting(9, 8, 1), []);
+    // The tasks that it counts besides have only just started
+    let mut starting = Prod::counting(12, 9).living("web", 2..3).unknown("web", 0..2);
+    starting.observed.counts.values_mut().for_each(|counts| counts.young = 3);
+    assert_eq!(starting.alarms(30), []);
+    // Nothing else of the cluster is kept
+    let other = Prod::counting(9, 3).unknown("web", 0..2).unknown("api", 5..6);
+    assert_eq!(other.second_look(30).allowed, other.planned[2..]);
     assert_eq!(of_service(9, 9, 100), [], "no limit");
-    assert_eq!(of_service(10, 10, 50), [unknown("tasks of service web", 10, 10, 50, INCOMPLETE)]);
+    assert_eq!(of_service(10, 10, 50), [unknown("tasks of service web", 10, 10, INCOMPLETE)]);
 }
 
 #[test]
 fn limit_is_allowed_and_one_more_is_not() {
     assert_eq!(of_service(20, 10, 50), []);
-    assert_eq!(of_service(20, 11, 50), [unknown("tasks of service web", 11, 20, 50, INCOMPLETE)]);
+    assert_eq!(of_service(20, 11, 50), [unknown("tasks of service web", 11, 20, INCOMPLETE)]);
     assert_eq!(of_service(11, 6, 50).len(), 1, "the share is not rounded down");
     assert_eq!(of_service(10, 1, 0).len(), 1);
     assert_eq!(of_service(10, 10, 100), [], "no limit");
@@ -62,17 +69,17 @@ fn made_up_instances_block_no_other_service() {
     let prod = miscounted().living("web", 0..6).unknown("web", 6..8).unknown("evil", 50..250);
     let divided = prod.second_look(30);
     assert_eq!(divided.allowed, prod.planned[..2]);
-    assert_eq!(divided.alarms, [(cluster("prod"), unknown("tasks of service evil", 200, 200, 30, MISCOUNTED))]);
+    assert_eq!(divided.alarms, [(cluster("prod"), unknown("tasks of service evil", 200, 200, MISCOUNTED))]);
 }
 
 #[test]
 fn made_up_instances_do_not_enlarge_what_the_share_is_taken_of() {
     // 6 of 12 tasks of two services are unknown; with the made-up ones, only if those counted, it would be 6 of 212
     let half = miscounted().living("web", 0..3).unknown("web", 3..6).living("api", 6..9).unknown("api", 9..12);
-    let expected = unknown("tasks", 6, 12, 30, MISCOUNTED);
+    let expected = unknown("tasks", 6, 12, MISCOUNTED);
     assert_eq!(half.alarms(30), std::slice::from_ref(&expected));
     let flooded = half.unknown("evil", 50..250);
-    assert_eq!(flooded.alarms(30), [unknown("tasks of service evil", 200, 200, 30, MISCOUNTED), expected.clone()]);
+    assert_eq!(flooded.alarms(30), [unknown("tasks of service evil", 200, 200, MISCOUNTED), expected.clone()]);
     // Nor do they while they wait
     let divided = flooded.judged(30, Some(&flooded.observed.unknown.iter().take(6).cloned().collect()));
     assert_eq!((divided.alarms, divided.waiting.len()), (vec![(cluster("prod"), expected)], 200));
@@ -81,13 +88,13 @@ fn made_up_instances_do_not_enlarge_what_the_share_is_taken_of() {
 #[test]
 fn dead_tasks_do_not_enlarge_it_either() {
     let prod = incomplete().living("web", 0..6).unknown("web", 6..12).stopped("web", 20..250);
-    assert_eq!(prod.alarms(30), [unknown("tasks of service web", 6, 12, 30, INCOMPLETE)]);
+    assert_eq!(prod.alarms(30), [unknown("tasks of service web", 6, 12, INCOMPLETE)]);
 }
 
 #[test]
 fn service_and_its_proxy_count_as_one() {
     let prod = incomplete().living("web", 6..20).unknown("web", 0..6).unknown("web-sidecar-proxy", 0..6);
-    let expected = unknown("tasks of service web", 6, 20, 29, INCOMPLETE);
+    let expected = unknown("tasks of service web", 6, 20, INCOMPLETE);
     assert_eq!(prod.alarms(29), [expected], "six tasks, not twelve instances");
     assert_eq!(prod.second_look(29).held_back, prod.planned);
     assert_eq!(prod.alarms(30), []);
@@ -97,7 +104,7 @@ fn service_and_its_proxy_count_as_one() {
 fn login_tokens_count_by_their_task() {
     let tokens = |count| incomplete().living("web", 100..110).gone_login("web", 0..count).gone_login("web", 0..count);
     assert_eq!(tokens(4).alarms(30), [], "4 of 14 tasks, with two tokens each");
-    assert_eq!(tokens(5).alarms(30), [unknown("tasks of service web", 5, 15, 30, INCOMPLETE)]);
+    assert_eq!(tokens(5).alarms(30), [unknown("tasks of service web", 5, 15, INCOMPLETE)]);
     assert_eq!(tokens(5).second_look(30).held_back.len(), 10);
 }
 
@@ -108,7 +115,7 @@ fn made_up_logins_block_no_other_service() {
     let divided = prod.second_look(30);
     // Then only its own tokens are held back
     assert_eq!(divided.allowed, prod.planned[..2]);
-    assert_eq!(divided.alarms, [(cluster("prod"), unknown("tasks of service evil", 200, 200, 30, MISCOUNTED))]);
+    assert_eq!(divided.alarms, [(cluster("prod"), unknown("tasks of service evil", 200, 200, MISCOUNTED))]);
 }
 
 #[test]
@@ -145,7 +152,7 @@ fn service_that_is_held_back_keeps_the_token_in_its_secret() {
 #[test]
 fn share_is_that_of_one_cluster() {
     let mut prod = incomplete().unknown("web", 0..12);
-    prod.observed.counts.insert(cluster("test"), TaskCounts { counted: 3, listed: 3 });
+    prod.observed.counts.insert(cluster("test"), TaskCounts { counted: 3, listed: 3, young: 0 });
     let prod = prod.unknown_in("test", "web", 30..60);
     let divided = prod.second_look(30);
     assert_eq!(divided.held_back, prod.planned[..12]);
@@ -157,7 +164,7 @@ fn running_tasks_with_agents_count() {
     // Their nodes are not read
     let mut prod = incomplete().unknown("web", 0..12);
     prod.observed.tasks.extend((100..130).map(world::active_with_agent));
-    assert_eq!(prod.alarms(30), [unknown("tasks of service web", 12, 12, 30, INCOMPLETE)], "of another service");
+    assert_eq!(prod.alarms(30), [unknown("tasks of service web", 12, 12, INCOMPLETE)], "of another service");
     let leaves: Vec<TaskArn> = prod.observed.unknown.iter().cloned().collect();
     let action = Action::ForceLeave(agent(prod.observed.instances.clone()));
     let prod = Prod { planned: vec![Planned { action, cluster: cluster("prod"), tasks: leaves }], ..prod };

@@ -27,7 +27,7 @@ pub(super) struct Prod {
 impl Prod {
     pub(super) fn counting(counted: usize, listed: usize) -> Self {
         let mut observed = Observed::default();
-        observed.counts.insert(cluster("prod"), TaskCounts { counted, listed });
+        observed.counts.insert(cluster("prod"), TaskCounts { counted, listed, young: 0 });
         Self { observed, planned: Vec::new() }
     }
 
