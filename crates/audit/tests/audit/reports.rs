@@ -332,11 +332,34 @@ fn reports_contain_no_unread_values_of_services_and_resources() {
         ("mesh.yaml", resource("Route", &route)),
         ("main.tf", module.to_owned()),
     ] {
-        let mut material = Material::default();
-        read_source(Arc::new(SourceFile::new(name, text)), true, &mut material).unwrap();
-        let sorted = ignore::sort(audit(&material), &material, &Config::default(), Path::new("/run"));
-        let gathered = Gathered { material, files_read: 1, ..Gathered::default() };
-        assert_silent(&[Report::new(&gathered, &sorted, Threshold::Error)]);
+        assert_silent(&[of_source(name, text)]);
+    }
+}
+
+/// The report of a file in any format.
+fn of_source(name: &str, text: String) -> Report {
+    let mut material = Material::default();
+    read_source(Arc::new(SourceFile::new(name, text)), true, &mut material).unwrap();
+    let sorted = ignore::sort(audit(&material), &material, &Config::default(), Path::new("/run"));
+    let gathered = Gathered { material, files_read: 1, ..Gathered::default() };
+    Report::new(&gathered, &sorted, Threshold::Error)
+}
+
+#[test]
+fn excerpts_of_the_configuration_contain_no_secrets() {
+    // Given secrets beside mistakes, on the same lines of the configuration.
+    let service = include_str!("../../../../examples/cloudformation/service.yaml");
+    for mistaken in [
+        r#""consulLogin": {"tokenn": "canary-1", "#,
+        r#""consulLogin": {"meta": {"password": "canary-1"}, "datacentre": "x", "#,
+        r#""proxi": {"config": {"api_key": "canary-1"}}, "consulLogin": {"#,
+    ] {
+        let text = service.replace(r#""consulLogin": {"#, mistaken);
+        assert_ne!(text, service);
+        // Then no report has them, although its findings point there.
+        let report = of_source("web.yaml", text);
+        assert!(report.findings.iter().any(|finding| finding.rule.id == "consul-config-schema"), "{mistaken}");
+        assert_silent(&[report]);
     }
 }
 
