@@ -113,10 +113,12 @@ impl Reported {
         if other.subject != self.subject {
             self.also_in.insert(other.subject);
         }
-        self.other_containers.extend(other.container.filter(|other| {
-            let is_known = |known: &String| known == other;
-            !self.container.iter().any(is_known) && !self.other_containers.iter().any(is_known)
-        }));
+        let is_known = |known: &String| Some(known) == other.container.as_ref();
+        if !self.container.iter().any(is_known) && !self.other_containers.iter().any(is_known) {
+            // An edit of what containers share would also change the others, so `fix` refuses it.
+            self.is_fixable &= other.container.is_none();
+            self.other_containers.extend(other.container);
+        }
         // The definitions of one call follow each other. In a plan, each has a place of its own.
         let module = |calls: &[ReportedCall]| calls.last().map(|call| (call.module.clone(), call.file.clone()));
         if module(&self.calls) != module(&other.calls) {

@@ -184,4 +184,6 @@ fn containers_whose_names_are_parts_of_words_share_one_finding() {
     let options: Vec<_> = reported.iter().filter(|(_, found)| found.rule.id == "ecs-log-options").collect();
     let [(_, one)] = options[..] else { panic!("{options:?}") };
     assert_eq!(one.subject_and_container(), "web, containers log, a and of");
+    // An edit would change what three containers share.
+    assert!(!one.is_fixable);
 }
