@@ -2,9 +2,9 @@
 //!
 //! It protects the living, not the dead. What ECS describes as STOPPED is always removed. A task that ECS does not describe
 //! is removed once it is too old to be missing only because answers of ECS lag ([`Wait`]). If the listing may be incomplete
-//! as well ([`TaskCounts`]), at most a share of a service's and of a cluster's tasks is removed, and none of a small service's that
-//! ECS may count without listing them. Above that, nothing is removed until an operator forces it: an incomplete view, because of an incomplete answer of ECS or a defect, makes a sweep plan too
-//! many deletions.
+//! as well ([`TaskCounts`]), at most a share of a service's and of a cluster's tasks is removed, and none of a small service's
+//! that ECS may count without listing them. Above that, nothing is removed until an operator forces it: an incomplete view,
+//! because of an incomplete answer of ECS or a defect, makes a sweep plan too many deletions.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,7 +6,7 @@ use mesh::consul_ecs::CONFIG_VARIABLE;
 /// A text of a CloudFormation template with `${Name}`, which stays in the text as it is.
 #[derive(Debug, Clone)]
 pub struct BareVariable {
-    /// The bytes of the whole value, and of the variable as soon as it is known to be a lost one.
+    /// The bytes of the whole value; of a [lost](Self::lost) variable, its own.
     pub span: Span,
     /// What is between the braces: `Name`, `Role.Arn`.
     pub variables: Vec<String>,
@@ -21,24 +21,17 @@ impl BareVariable {
         (!variables.is_empty()).then_some(Self { span: node.place.span, variables })
     }
 
-    /// Whether one of the variables is one that the template `declares`, which is kept with its place. Programs in the container may
-    /// replace others.
-    pub(crate) fn is_lost(&mut self, source: &str, declares: &dyn Fn(&str) -> bool) -> bool {
+    /// The first variable that the template `declares`, alone and with its own place. Programs in the container may replace others.
+    pub(crate) fn lost(&self, source: &str, declares: &dyn Fn(&str) -> bool) -> Option<Self> {
         // `Fn::Sub` makes `${Name}` of `${!Name}`. A text of a parameter's default is elsewhere in the file.
-        let source = source.get(self.span.start..self.span.end).filter(|source| !source.contains("${!"));
-        let lost = source.and_then(|source| {
-            self.variables.iter().find_map(|variable| {
-                let name = variable.split('.').next().unwrap_or_default();
-                let written = format!("${{{variable}}}");
-                let at = self.span.start + source.find(&written)?;
-                let span = Span { start: at, end: at + written.len() };
-                (declares(name) || variable.starts_with("AWS::"))
-                    .then(|| Self { span, variables: vec![variable.clone()] })
-            })
-        });
-        let is_lost = lost.is_some();
-        *self = lost.unwrap_or_else(|| self.clone());
-        is_lost
+        let source = source.get(self.span.start..self.span.end).filter(|source| !source.contains("${!"))?;
+        self.variables.iter().find_map(|variable| {
+            let written = format!("${{{variable}}}");
+            let at = self.span.start + source.find(&written)?;
+            let name = variable.split('.').next().unwrap_or_default();
+            let is_lost = declares(name) || variable.starts_with("AWS::");
+            is_lost.then(|| Self { span: Span::new(at, at + written.len()), variables: vec![variable.clone()] })
+        })
     }
 
     /// The variables in the values of a task definition that ECS or consul-ecs reads. In commands, health checks and other

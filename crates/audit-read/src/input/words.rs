@@ -63,8 +63,7 @@ fn is_type(before: &str, _: &str) -> bool {
 const FAMILY: [&str; 4] = ["\"family\"", "\"Family\"", "family:", "Family:"];
 const IMAGE: &str = "/consul-ecs:";
 
-/// A note about a text in which nothing was found, although it is nearly a task definition. There is none about texts of other
-/// programs.
+/// A note about a text in which nothing was found, although it is nearly a task definition. Texts of other programs have no note.
 pub(super) fn near_miss(file: &SourceFile) -> Option<InputProblem> {
     let text = file.text.as_str();
     let mut at = 0;

@@ -82,7 +82,7 @@ fn unknown_keys(settings: &Setting) -> Vec<Fault> {
     of_top.chain(of_maps).filter(|(_, name, _)| !name.contains('$')).map(fault).collect()
 }
 
-/// What is wrong with the value of a setting, whatever the others are.
+/// What is wrong with the value of one setting on its own.
 struct Check {
     /// The paths of the settings.
     of: &'static [&'static str],

@@ -247,7 +247,7 @@ impl Walk {
         self.options(node, &log_options(driver).collect::<Vec<_>>(), at);
     }
 
-    /// A map with keys of a driver, some of which are `known`.
+    /// A map with the keys of a driver. Only the `known` ones are judged.
     fn options(&mut self, node: &Node, known: &[&'static Key], at: &At<'_>) {
         for entry in node.entries() {
             self.leave_unread(&entry.node, Some(entry.key.clone()));

@@ -4,7 +4,7 @@
 
 use super::shapes::{Accepts, Key, TRUE_OR_FALSE, key};
 
-/// The drivers with the options that are known: all of `awslogs`, and those of the others whose values are known.
+/// The drivers with their known options: of `awslogs` all options, of the others the options with known values.
 /// `awsfirelens` is not one of them: it passes its options to another program.
 static OPTIONS: &[(&str, &[Key])] = &[
     (

@@ -114,18 +114,18 @@ impl<'t, 'n> Reading<'t, 'n> {
         let (definition, mismatches) =
             TaskDefinition::read(file.clone(), id.to_owned(), &properties, Dialect::CloudFormation);
         self.problems.extend(mismatches.iter().map(|mismatch| mismatch.problem(file, id)));
-        let definition = definition?;
+        let mut definition = definition?;
         let own = self.node.entries_of("Resources").iter().find(|entry| entry.key == id);
         let above = if is_first { self.node.entries() } else { &[] };
         let repeated = above.iter().chain(own).filter_map(Entry::repeated);
         let mut role = |key| roles::role(file, self.node, (id, key), self.resources, &mut self.scopes);
         let (mut declared_role, mut declared_execution_role) = (role("TaskRoleArn"), role("ExecutionRoleArn"));
-        let mut definition = definition;
         let declares = |name: &str| self.template.declares(name);
         let of_roles =
             declared_role.iter_mut().chain(&mut declared_execution_role).map(|role| &mut role.bare_variables);
         for bare in of_roles.chain([&mut definition.bare_variables]) {
-            bare.retain_mut(|bare| !self.template.is_completed && bare.is_lost(&file.text, &declares));
+            let candidates = bare.iter().filter(|_| !self.template.is_completed);
+            *bare = candidates.filter_map(|one| one.lost(&file.text, &declares)).collect();
         }
         Some(TaskDefinition {
             construct: construct(resource.node),

@@ -26,8 +26,8 @@ pub(super) struct Template<'n> {
     /// Whether a macro or another program completes it.
     pub(super) is_completed: bool,
     pub(super) file: Arc<SourceFile>,
-    /// Its file, if it shows all that it declares.
-    pub(super) whole: Option<Arc<SourceFile>>,
+    /// Whether it shows all that it declares.
+    pub(super) is_whole: bool,
     /// References of what is being read to what it does not declare.
     pub(super) undeclared: RefCell<Vec<Undeclared>>,
     /// Their reasons. A missing name is reported at its first place only.
@@ -54,7 +54,7 @@ impl<'n> Template<'n> {
             resources,
             is_completed,
             file: Arc::clone(file),
-            whole: is_whole(node, is_completed).then(|| Arc::clone(file)),
+            is_whole: is_whole(node, is_completed),
             undeclared: RefCell::default(),
             seen: RefCell::default(),
             budget: Cell::new(BUDGET),

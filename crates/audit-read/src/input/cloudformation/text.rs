@@ -12,7 +12,7 @@ pub(super) fn whole_text(node: &Node) -> Option<String> {
 /// The limit of a string, in bytes: a task definition may have 64 KiB.
 pub(super) const MAX_TEXT: usize = 1024 * 1024;
 
-/// A string of a template, and the places of its parts in the file, as far as they are known.
+/// A string of a template, and the known places of its parts in the file.
 pub(super) struct Placed {
     pub(super) text: String,
     pub(super) parts: Option<TextParts>,

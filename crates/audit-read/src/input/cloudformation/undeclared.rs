@@ -152,12 +152,11 @@ impl Scope<'_, '_> {
     /// Notes that `Ref` or `Fn::Sub` names no parameter and no resource.
     pub(super) fn check_name(&self, name: &str, span: Span) {
         let template = self.template;
-        let is_declared = template.parameters.contains_key(name) || template.resources.contains_key(name);
         if name.strip_prefix("AWS::").is_some_and(is_id) && !PSEUDO.contains(&name) {
             let reason = format!("CloudFormation has no parameter {name}");
             let missing = Missing { name, reason, help: "use one of AWS's pseudo parameters" };
             self.note(span, missing, &PSEUDO.map(str::to_owned).into());
-        } else if !is_declared && is_id(name) {
+        } else if !template.declares(name) && is_id(name) {
             self.note(span, Missing::of("parameter or resource", name), &template.names.values);
         }
     }
@@ -207,10 +206,9 @@ impl Scope<'_, '_> {
 
     /// Notes what is missing, unless it is known. `names` are what it may misspell.
     fn note(&self, span: Span, missing: Missing<'_>, names: &Arc<[String]>) {
-        let Some(file) = &self.template.whole else { return };
-        if self.template.seen.borrow_mut().insert(missing.reason.clone()) {
+        if self.template.is_whole && self.template.seen.borrow_mut().insert(missing.reason.clone()) {
             self.template.undeclared.borrow_mut().push(Undeclared {
-                file: Arc::clone(file),
+                file: Arc::clone(&self.template.file),
                 span,
                 reason: missing.reason,
                 help: missing.help.to_owned(),

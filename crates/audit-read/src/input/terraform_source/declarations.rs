@@ -110,8 +110,8 @@ impl<'r> Declarations<'r> {
         }
     }
 
-    /// Removes the undeclared references that do not count: those of excerpts, of parts that are not checked, unless they are in
-    /// `checked` files, and those of a root module without a word of ECS.
+    /// Removes the undeclared references that do not count: in excerpts, in parts outside of the `checked` files, and in a root
+    /// module without a word of ECS.
     pub(super) fn settle_undeclared(&mut self, directory: &Directory, checked: Option<&BTreeSet<String>>) {
         let of_definitions = self.found.iter_mut().map(|found| &mut found.definition.undeclared);
         let of_mesh = self.app_mesh.all_mut().iter_mut().map(|resource| &mut resource.undeclared);
